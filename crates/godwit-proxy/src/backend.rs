@@ -1,5 +1,6 @@
 //! The state of the upstreams: what is known of each, which one is next, and a lease for each exchange.
 
+use crate::alarm::Alarm;
 use crate::dial::Dialer;
 use crate::lock;
 use crate::permits::{Permit, Permits};
@@ -312,6 +313,29 @@ impl Lease {
 
     pub(crate) fn connection(&mut self) -> Option<&mut Connection> {
         self.connection.as_mut()
+    }
+
+    /// The connection's timer, or a new one where others share the connection, or its thread is another.
+    pub(crate) fn take_alarm(&mut self) -> Alarm {
+        self.alarm().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// For the next exchange on the connection.
+    pub(crate) fn keep_alarm(&mut self, alarm: Alarm) {
+        if let Some(place) = self.alarm() {
+            *place = alarm;
+        }
+    }
+
+    /// Timers may not outlive the runtime that they are of: only what is done in that of the connection uses its own.
+    fn alarm(&mut self) -> Option<&mut Alarm> {
+        match &mut self.connection {
+            Some(Connection::Http1(connection)) => {
+                let is_at_home = connection.home.is_some() && connection.home == shard::current();
+                is_at_home.then_some(&mut connection.alarm)
+            }
+            _ => None,
+        }
     }
 
     pub(crate) fn note_keep_alive(&mut self, headers: &HeaderMap) {

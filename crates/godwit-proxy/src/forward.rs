@@ -1,6 +1,7 @@
 //! One request's way: checked, sent to an upstream, sent again elsewhere if that is safe, and answered.
 
 use crate::RequestBody;
+use crate::alarm::Alarm;
 use crate::backend::{Backend, Backends, Lease};
 use crate::body::Body;
 use crate::headers::{self, Facts, Pseudonym};
@@ -12,7 +13,7 @@ use crate::time::UpstreamTime;
 use crate::tunnel::{self, Client, Stream, Wanted};
 use crate::upload::{Upload, View};
 use godwit_body::{ClientNetwork, EarlyData, ExtendedConnect, Informational, Peer};
-use http::header::{CONTENT_LENGTH, EXPECT, SEC_WEBSOCKET_ACCEPT, TRANSFER_ENCODING, UPGRADE};
+use http::header::{CONTENT_LENGTH, EXPECT, HOST, SEC_WEBSOCKET_ACCEPT, TRANSFER_ENCODING, UPGRADE};
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
 use http_body_util::{BodyExt, Empty};
@@ -41,6 +42,8 @@ struct Outgoing {
     /// Where the client is, if its requests are counted.
     client: Option<ClientNetwork>,
     host: Option<HeaderValue>,
+    /// The fields name the host already, as all upstreams see it.
+    addressed: bool,
     upload: Upload,
     /// The client waits for status 100.
     expects: bool,
@@ -67,10 +70,13 @@ pub(crate) struct Forwarder {
 
 /// Answers a request.
 pub(crate) async fn forward(forwarder: &Arc<Forwarder>, request: Request<RequestBody>) -> Response<Body> {
-    let (outgoing, stream) = match prepare(forwarder, request).await {
+    let (outgoing, stream) = match prepare(forwarder, request) {
         Ok(prepared) => prepared,
         Err(problem) => return problem.into_response(),
     };
+    if outgoing.may_have_no_body() {
+        let _ = tokio::time::timeout(LOOK_AHEAD, outgoing.upload.look_ahead()).await;
+    }
     let mut tried = Vec::new();
     let mut since = None;
     let mut retries = 0;
@@ -83,8 +89,12 @@ pub(crate) async fn forward(forwarder: &Arc<Forwarder>, request: Request<Request
             return Problem::new(ProblemKind::NoUpstream, "there is no upstream").into_response();
         };
         let failure = match attempt(forwarder, backend, &outgoing, since).await {
+            Ok((response, lease)) if outgoing.tunnel.is_none() => {
+                return answer(forwarder, &outgoing, response, lease, retries);
+            }
             Ok((response, lease)) => {
-                return answer(forwarder, outgoing, stream, (response, lease), retries).await;
+                return Box::pin(answer_tunnel(forwarder, outgoing, stream, (response, lease), retries))
+                    .await;
             }
             Err(failure) => failure,
         };
@@ -117,7 +127,7 @@ fn extended_connect(extensions: &mut http::Extensions) -> Option<ExtendedConnect
 
 /// Checks a request, and makes of it what upstreams see. In a tunnel made of bodies what the client sends is
 /// apart.
-async fn prepare(
+fn prepare(
     forwarder: &Forwarder,
     request: Request<RequestBody>,
 ) -> Result<(Outgoing, Option<RequestBody>), Problem> {
@@ -166,19 +176,18 @@ async fn prepare(
     if upload.is_empty() && announced.is_some_and(|length| length > 0) {
         return Err(Problem::new(ProblemKind::BadRequest, "a body is announced and there is none"));
     }
-    let rarely = [Method::GET, Method::HEAD, Method::OPTIONS, Method::DELETE].contains(&parts.method);
-    if rarely && !upload.is_empty() && !parts.headers.contains_key(CONTENT_LENGTH) && !expects {
-        let _ = tokio::time::timeout(LOOK_AHEAD, upload.look_ahead()).await;
-    }
+    let common_host = headers::common_host(&forwarder.settings.host, host.as_ref());
+    let addressed = common_host.map(|host| parts.headers.insert(HOST, host)).is_some();
     let outgoing = Outgoing {
         method: parts.method,
-        target: target(&parts.uri),
+        target: target(parts.uri),
         headers: parts.headers,
         // Who speaks for others has many of them.
         client: peer
             .filter(|peer| !forwarder.settings.trusts(*peer))
             .and_then(|peer| ClientNetwork::of(peer.address.ip())),
         host,
+        addressed,
         expects: expects && !upload.is_empty(),
         upload,
         informational: parts.extensions.remove(),
@@ -203,9 +212,9 @@ fn expects_continue(headers: &HeaderMap, version: Version) -> Result<bool, Probl
     Ok(version > Version::HTTP_10)
 }
 
-fn target(uri: &Uri) -> PathAndQuery {
-    match uri.path_and_query() {
-        Some(target) if target.as_str().starts_with('/') || target == "*" => target.clone(),
+fn target(uri: Uri) -> PathAndQuery {
+    match uri.into_parts().path_and_query {
+        Some(target) if target.as_str().starts_with('/') || target == "*" => target,
         // A query without a path.
         Some(target) => {
             PathAndQuery::try_from(format!("/{target}")).unwrap_or_else(|_| PathAndQuery::from_static("/"))
@@ -215,6 +224,12 @@ fn target(uri: &Uri) -> PathAndQuery {
 }
 
 impl Outgoing {
+    /// Whether it is open that there is a body, which is rare with the method.
+    fn may_have_no_body(&self) -> bool {
+        let rarely = [Method::GET, Method::HEAD, Method::OPTIONS, Method::DELETE].contains(&self.method);
+        rarely && !self.upload.is_empty() && !self.headers.contains_key(CONTENT_LENGTH) && !self.expects
+    }
+
     /// The request as one upstream gets it.
     fn request(&self, forwarder: &Forwarder, backend: &Backend, http2: bool) -> Request<View> {
         let mut request = Request::new(self.upload.view());
@@ -222,9 +237,11 @@ impl Outgoing {
         *request.version_mut() = if http2 { Version::HTTP_2 } else { Version::HTTP_11 };
         *request.uri_mut() = Uri::from(self.target.clone());
         *request.headers_mut() = self.headers.clone();
-        let host = headers::host_of(&forwarder.settings.host, self.host.as_ref(), &backend.upstream);
-        headers::address(&mut request, host, backend.upstream.scheme(), http2);
-        let framed = self.headers.contains_key(CONTENT_LENGTH) || self.upload.is_empty();
+        if http2 || !self.addressed {
+            let host = headers::host_of(&forwarder.settings.host, self.host.as_ref(), &backend.upstream);
+            headers::address(&mut request, host, backend.upstream.scheme(), http2);
+        }
+        let framed = self.upload.is_empty() || self.headers.contains_key(CONTENT_LENGTH);
         let headers = request.headers_mut();
         if !http2 {
             if !framed {
@@ -283,6 +300,12 @@ impl Outgoing {
         }
     }
 
+    /// How long it took until there was a response.
+    fn answered(&self, backend: &Backend, retries: u32) -> UpstreamTime {
+        let waited = self.began.elapsed().saturating_sub(self.upload.waited());
+        UpstreamTime::new(Arc::clone(&backend.name), retries, waited, true)
+    }
+
     /// Whether the request may be sent again although the upstream may have seen it.
     fn is_idempotent(&self) -> bool {
         self.method.is_idempotent() && self.tunnel.is_none()
@@ -310,8 +333,11 @@ async fn attempt(
         }
     }
     let request = outgoing.request(forwarder, backend, http2);
-    let sent = send(&mut lease, request);
-    match watch(sent, outgoing, forwarder.settings.timeouts.response).await {
+    let mut alarm = lease.take_alarm();
+    let limit = forwarder.settings.timeouts.response;
+    let watched = watch(send(&mut lease, request), outgoing, limit, &mut alarm).await;
+    lease.keep_alarm(alarm);
+    match watched {
         Ok(Ok(mut response)) => {
             lease.note_keep_alive(response.headers());
             let upgraded = response.status() == StatusCode::SWITCHING_PROTOCOLS;
@@ -366,6 +392,7 @@ async fn watch<T>(
     sent: impl Future<Output = T>,
     outgoing: &Outgoing,
     limit: Duration,
+    alarm: &mut Alarm,
 ) -> Result<T, Duration> {
     let mut sent = pin!(sent);
     let began = Instant::now();
@@ -380,7 +407,7 @@ async fn watch<T>(
         tokio::select! {
             biased;
             result = &mut sent => return Ok(result),
-            () = tokio::time::sleep_until(due) => {}
+            () = alarm.at(due) => {}
         }
         if held {
             outgoing.begin_body();
@@ -391,38 +418,48 @@ async fn watch<T>(
 }
 
 /// Makes the upstream's response the client's.
-async fn answer(
+fn answer(
     forwarder: &Forwarder,
-    outgoing: Outgoing,
+    outgoing: &Outgoing,
+    response: Response<Incoming>,
+    lease: Lease,
+    retries: u32,
+) -> Response<Body> {
+    let time = outgoing.answered(&lease.backend, retries);
+    let mut response = response
+        .map(|incoming| Body::arriving(incoming, lease, time.clone(), forwarder.settings.timeouts.body));
+    let received = response.version();
+    headers::on_response(response.headers_mut(), received, &forwarder.pseudonym);
+    *response.version_mut() = Version::HTTP_11;
+    response.extensions_mut().insert(time);
+    response
+}
+
+/// The same where the client asked for a tunnel.
+async fn answer_tunnel(
+    forwarder: &Forwarder,
+    mut outgoing: Outgoing,
     stream: Option<RequestBody>,
     (response, lease): (Response<Incoming>, Lease),
     retries: u32,
 ) -> Response<Body> {
-    let waited = outgoing.began.elapsed().saturating_sub(outgoing.upload.waited());
-    let time = UpstreamTime::new(Arc::clone(&lease.backend.name), retries, waited, true);
-    let (mut parts, incoming) = response.into_parts();
+    let time = outgoing.answered(&lease.backend, retries);
     let name = Arc::clone(&lease.backend.name);
-    let mut response = match outgoing.tunnel {
-        Some(wanted) if parts.status == StatusCode::SWITCHING_PROTOCOLS => {
-            let response = Response::from_parts(parts, incoming);
+    let mut answer = match outgoing.tunnel.take() {
+        Some(wanted) if response.status() == StatusCode::SWITCHING_PROTOCOLS => {
             match begin_tunnel(forwarder, wanted, stream, response, lease).await {
                 Ok(response) => response,
                 Err(problem) => problem.at(&name).into_response(),
             }
         }
-        Some(Wanted::Connect { .. }) if parts.status.is_success() => {
-            let detail = format!("the upstream did not change protocols but said {}", parts.status);
+        Some(Wanted::Connect { .. }) if response.status().is_success() => {
+            let detail = format!("the upstream did not change protocols but said {}", response.status());
             Problem::new(ProblemKind::Broken, detail).at(&name).into_response()
         }
-        _ => {
-            headers::on_response(&mut parts.headers, parts.version, &forwarder.pseudonym);
-            parts.version = Version::HTTP_11;
-            let body = Body::arriving(incoming, lease, time.clone(), forwarder.settings.timeouts.body);
-            Response::from_parts(parts, body)
-        }
+        _ => return self::answer(forwarder, &outgoing, response, lease, retries),
     };
-    response.extensions_mut().insert(time);
-    response
+    answer.extensions_mut().insert(time);
+    answer
 }
 
 async fn begin_tunnel(

@@ -180,6 +180,15 @@ pub(crate) fn has_foreign_coding(headers: &HeaderMap) -> bool {
     first.is_some_and(|coding| !coding.eq_ignore_ascii_case("chunked")) || codings.next().is_some()
 }
 
+/// The Host that all upstreams see, if it is the same for all.
+pub(crate) fn common_host(policy: &HostHeader, requested: Option<&HeaderValue>) -> Option<HeaderValue> {
+    match policy {
+        HostHeader::Keep => requested.cloned(),
+        HostHeader::Upstream => None,
+        HostHeader::Name(name) => HeaderValue::from_str(name).ok(),
+    }
+}
+
 /// The Host that the upstream sees.
 pub(crate) fn host_of(
     policy: &HostHeader,
@@ -187,11 +196,7 @@ pub(crate) fn host_of(
     upstream: &Upstream,
 ) -> HeaderValue {
     let own = || HeaderValue::try_from(upstream.authority()).ok();
-    let host = match policy {
-        HostHeader::Keep => requested.cloned().or_else(own),
-        HostHeader::Upstream => own(),
-        HostHeader::Name(name) => HeaderValue::from_str(name).ok().or_else(own),
-    };
+    let host = common_host(policy, requested).or_else(own);
     host.unwrap_or_else(|| HeaderValue::from_static("localhost"))
 }
 

@@ -7,6 +7,7 @@
 //! shared, by as many exchanges as their windows have room for: an exchange whose client reads slowly then
 //! holds up nobody else.
 
+use crate::alarm::Alarm;
 use crate::io::Io;
 use crate::lock;
 use crate::permits::{Permit, Permits, Queues};
@@ -52,6 +53,8 @@ pub(crate) struct Http1 {
     pub(crate) sender: http1::SendRequest<View>,
     /// Whose pool it is of: its task runs there.
     pub(crate) home: Option<u8>,
+    /// For whoever has an exchange on it.
+    pub(crate) alarm: Alarm,
     _task: Task,
 }
 
@@ -390,7 +393,7 @@ async fn begin_http1(io: Io) -> Result<Http1, Problem> {
             tracing::debug!(error = chain(&error), "an upstream's HTTP/1.1 connection ended");
         }
     });
-    Ok(Http1 { sender, home: shard::current(), _task: Task(task.abort_handle()) })
+    Ok(Http1 { sender, home: shard::current(), alarm: Alarm::default(), _task: Task(task.abort_handle()) })
 }
 
 fn not_http(error: &hyper::Error) -> Problem {
