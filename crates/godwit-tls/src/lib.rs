@@ -3,7 +3,7 @@
 //!
 //! [`provider()`] is the cryptography for every TLS configuration that is used with QUIC. [`keys`] protects packets with
 //! what the handshake agreed on, [`secrets`] holds the secrets of a server, [`resumption`] what outlives a connection,
-//! [`verifier`] helps to verify servers in one's own way, and [`client_hello`] reads a client's first message before there is any TLS state for it. [`deterministic`] is TLS
+//! [`verifier`] helps to verify servers in one's own way, [`verified`] remembers for a moment whom a verifier has accepted, and [`client_hello`] reads a client's first message before there is any TLS state for it. [`deterministic`] is TLS
 //! without chance, for simulations and tests.
 //!
 //! # Features
@@ -30,6 +30,7 @@ mod random;
 pub mod resumption;
 pub mod secret_tap;
 pub mod secrets;
+pub mod verified;
 pub mod verifier;
 
 pub use assembler::Assembler;

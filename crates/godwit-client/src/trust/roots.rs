@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use godwit_text::{plain_error, read_file};
+use godwit_tls::verified::RememberingVerifier;
 use rustls::RootCertStore;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::ServerCertVerifier;
@@ -102,7 +103,7 @@ impl Roots {
         if found { Ok(()) } else { Err(fail("no BEGIN CERTIFICATE in it".to_owned())) }
     }
 
-    /// Who checks servers' certificates against them.
+    /// Who checks servers' certificates against them. What was accepted is accepted again for 60 seconds.
     ///
     /// # Errors
     /// If there are none.
@@ -111,10 +112,11 @@ impl Roots {
         let usual = WebPkiServerVerifier::builder_with_provider(authorities, godwit_tls::provider()).build();
         let usual = usual
             .map_err(|error| rustls::Error::General(format!("no certificate can be checked: {error}")))?;
-        match self.named.is_empty() {
-            true => Ok(usual),
-            false => Ok(Named::verifier(usual, self.named.clone())),
-        }
+        let verifier = match self.named.is_empty() {
+            true => usual,
+            false => Named::verifier(usual, self.named.clone()),
+        };
+        Ok(Arc::new(RememberingVerifier::remembering(verifier)))
     }
 }
 

@@ -5,6 +5,7 @@ use crate::error::ConfigError;
 use crate::resumption::{MemorySessions, PortableVerifier, SessionStore};
 use godwit_transport::tls;
 use godwit_transport::tls::danger::AcceptAnyCertificate;
+use godwit_transport::tls::verified::RememberingVerifier;
 use rustls::client::danger::ServerCertVerifier;
 use rustls::client::{ClientConfig as TlsConfig, Resumption, WantsClientCert, WebPkiServerVerifier};
 use rustls::compress::CertDecompressor;
@@ -40,11 +41,14 @@ pub struct ClientConfigBuilder {
 }
 
 impl ClientConfig {
-    /// Trusts servers whose certificate goes back to one of these authorities.
+    /// Trusts servers whose certificate goes back to one of these authorities. Certificates that were verified are
+    /// accepted for the same name again for 60 seconds, by all clones of these settings and what
+    /// [`ClientConfig::to_builder`] makes of them, without being verified anew; that a server has the key of its
+    /// certificate is verified in each handshake. One that expires is accepted for so long at most.
     pub fn with_roots(roots: RootCertStore) -> ClientConfigBuilder {
         let roots = Arc::new(roots);
         match WebPkiServerVerifier::builder_with_provider(Arc::clone(&roots), tls::provider()).build() {
-            Ok(verifier) => Self::verified_by(verifier),
+            Ok(verifier) => Self::verified_by(Arc::new(RememberingVerifier::remembering(verifier))),
             // There are none: nobody is trusted.
             Err(_) => {
                 let tls = builder(|builder| builder.with_root_certificates(roots)).with_no_client_auth();
