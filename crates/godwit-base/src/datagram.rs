@@ -70,6 +70,8 @@ pub struct RecvMeta {
 pub struct RecvBatch {
     slots: Vec<Box<[u8]>>,
     metas: Vec<RecvMeta>,
+    /// Runs that [`RecvBatch::next_run`] has handed out.
+    taken: usize,
 }
 
 impl RecvBatch {
@@ -78,12 +80,14 @@ impl RecvBatch {
         RecvBatch {
             slots: (0..slots.max(1)).map(|_| vec![0; slot_size].into_boxed_slice()).collect(),
             metas: Vec::with_capacity(slots.max(1)),
+            taken: 0,
         }
     }
 
     /// Forgets what was received.
     pub fn clear(&mut self) {
         self.metas.clear();
+        self.taken = 0;
     }
 
     /// True if nothing has been received since [`RecvBatch::clear`].
@@ -129,6 +133,21 @@ impl RecvBatch {
             .iter()
             .zip(&mut self.slots)
             .filter_map(|(meta, slot)| slot.get_mut(..meta.len).map(|bytes| (*meta, bytes)))
+    }
+
+    /// The next of the runs received that has not been handed out since [`RecvBatch::clear`], to be decrypted in place:
+    /// for who has something else to do between them.
+    #[inline]
+    pub fn next_run(&mut self) -> Option<(RecvMeta, &mut [u8])> {
+        let (meta, slot) = self.metas.get(self.taken).zip(self.slots.get_mut(self.taken))?;
+        self.taken = self.taken.saturating_add(1);
+        Some((*meta, slot.get_mut(..meta.len)?))
+    }
+
+    /// True if [`RecvBatch::next_run`] has another one.
+    #[inline]
+    pub fn has_next_run(&self) -> bool {
+        self.taken < self.metas.len()
     }
 }
 
@@ -277,5 +296,27 @@ mod tests {
         assert!(batch.push_datagram(meta, b"hello"));
         assert!(!batch.push_datagram(meta, b"no room"));
         assert_eq!(batch.runs().count(), 1);
+    }
+
+    #[test]
+    fn runs_are_handed_out_once_until_the_batch_is_cleared() {
+        let mut batch = RecvBatch::new(3, 10);
+        let meta = RecvMeta {
+            socket: SocketId(0),
+            local: None,
+            remote: "127.0.0.1:1".parse().unwrap(),
+            ecn: Ecn::NotEct,
+            len: 0,
+            stride: 1,
+        };
+        for _ in 0..2 {
+            assert!(!batch.has_next_run() && batch.next_run().is_none());
+            assert!(batch.push_datagram(meta, b"one") && batch.push_datagram(meta, b"two"));
+            assert_eq!(batch.next_run().map(|(_, bytes)| &*bytes), Some(&b"one"[..]));
+            assert!(batch.has_next_run());
+            assert_eq!(batch.next_run().map(|(_, bytes)| &*bytes), Some(&b"two"[..]));
+            assert!(!batch.has_next_run() && batch.next_run().is_none());
+            batch.clear();
+        }
     }
 }

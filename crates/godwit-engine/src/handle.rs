@@ -2,7 +2,8 @@
 //!
 //! A shard lives behind one lock, which its driver holds during a turn and which is otherwise free: on the
 //! shard's own thread taking it costs nothing to speak of. A visit marks the shard as having something to
-//! do and wakes the driver, which then sends for all visits together, in large batches.
+//! do and wakes the driver, which then sends for all visits together, in large batches. Only the first flight of a
+//! handshake leaves at once: TLS has taken long to make it, and would as long again for that of the next visit.
 
 use crate::group::Inbox;
 use crate::handler::{Handler, ShardCx};
@@ -121,6 +122,7 @@ impl<H: Handler> ShardHandle<H> {
     pub fn with<R>(&self, visit: impl FnOnce(&mut ShardCx<'_>, &mut H) -> R) -> R {
         let mut shard = self.shared.lock();
         let result = shard.with(visit);
+        shard.transmit_first_flights();
         let wakes = std::mem::take(&mut shard.wakes);
         drop(shard);
         wakes.into_iter().for_each(Waker::wake);

@@ -41,6 +41,8 @@ pub struct Shard<H> {
     /// What is for others; empty between calls.
     foreign: ForeignBatch,
     pub(crate) recv: RecvBatch,
+    /// Something of `recv` is still to be taken in.
+    rest: bool,
     pub(crate) retirement: Retirement,
     pub(crate) handed_on: HandedOn,
     send: SendBatch,
@@ -119,6 +121,7 @@ impl<H> Shard<H> {
             retirement: Retirement::default(),
             handed_on: HandedOn::default(),
             recv: RecvBatch::new(RECV_SLOTS, RECV_SLOT_SIZE),
+            rest: false,
             send: SendBatch::new(SEND_BYTES),
             batches_sent: 0,
             progress: Progress::default(),
@@ -229,13 +232,23 @@ impl<H> Shard<H> {
         self.recv.clear();
         let received = socket.receive(&mut self.recv)?;
         if received.runs > 0 {
-            // They may answer what was sent after the turn began: by its beginning, round trips would take no time.
-            self.read_clock_again();
-            self.endpoint.receive(self.now, self.wall, &mut self.recv);
+            self.receive_rest();
         } else {
             self.report_errors();
         }
         Ok(received)
+    }
+
+    /// Takes in what is left of a batch, or as much of it as is to be taken in before something is sent.
+    pub(crate) fn receive_rest(&mut self) {
+        // It may answer what was sent after the turn began: by its beginning, round trips would take no time.
+        self.read_clock_again();
+        self.rest = self.endpoint.receive_some(self.now, self.wall, &mut self.recv);
+    }
+
+    /// True if a part of a batch is still to be taken in: nothing else may be received before.
+    pub(crate) const fn has_rest(&self) -> bool {
+        self.rest
     }
 
     /// Where the socket with this id is, which is likely `at`.
@@ -321,6 +334,19 @@ impl<H> Shard<H> {
         })
     }
 
+    /// Sends what connections say that have just been begun or accepted, and nothing else.
+    pub(crate) fn transmit_first_flights(&mut self) {
+        // A socket that is full, or fails, is the next turn's concern: what is to be sent stays.
+        if !self.endpoint.has_first_flights() || !matches!(self.flush(), Ok(None)) {
+            return;
+        }
+        self.send.clear();
+        self.progress = Progress::default();
+        self.endpoint.transmit_first_flights(self.now, &mut self.send);
+        self.batches_sent = self.batches_sent.wrapping_add(1);
+        let _ = self.flush();
+    }
+
     /// A number that changes whenever there was something to send.
     pub(crate) fn batches_sent(&self) -> u64 {
         self.batches_sent
@@ -354,12 +380,19 @@ impl<H> Shard<H> {
         Ok(None)
     }
 
-    /// Receives one batch from each socket. True if there may be more.
+    /// Receives one batch from each socket, or what is left of one. True if there may be more.
     pub(crate) fn receive_from_each(&mut self) -> io::Result<bool> {
+        if self.rest {
+            self.receive_rest();
+            return Ok(true);
+        }
         let sockets = if self.receives { self.sockets.len() } else { 0 };
         let mut more = false;
         for at in 0..sockets {
-            more |= self.receive_from(at)?.more;
+            more |= self.receive_from(at)?.more || self.rest;
+            if self.rest {
+                break;
+            }
         }
         Ok(more)
     }
@@ -425,6 +458,7 @@ impl<H: Handler> Shard<H> {
                 if !survives("a client that wants to connect", || handler.on_incoming(&mut cx, incoming)) {
                     cx.endpoint.refuse(incoming);
                 }
+                self.transmit_first_flights();
             } else if let Some((conn, event)) = cx.endpoint.next_event() {
                 if !survives("an event of a connection", || handler.on_event(&mut cx, conn, event)) {
                     let now = cx.now;

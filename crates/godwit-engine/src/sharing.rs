@@ -23,7 +23,11 @@ impl<H> Shard<H> {
 
     /// Receives a batch of what another process has handed on.
     pub(crate) fn receive_handed_on(&mut self) -> Received {
+        let rest = self.has_rest();
         let Some(others) = &mut self.others else { return Received::default() };
+        if rest {
+            return Received::new(0, true);
+        }
         self.recv.clear();
         let taken = match others.take_in(&mut self.recv) {
             Ok(taken) => taken,

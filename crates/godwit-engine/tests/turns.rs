@@ -5,9 +5,9 @@ mod common;
 
 use common::{client, connect, request, server};
 use godwit_base::{RecvBatch, SendBatch, SocketId};
-use godwit_datapath::memory::Hub;
+use godwit_datapath::memory::{Hub, MemorySocket};
 use godwit_datapath::{Capabilities, Counters, Datapath, Progress, Received, Sent};
-use godwit_engine::{Clock, OtherProcesses, Shard, TakenIn, poll_turn};
+use godwit_engine::{Clock, OtherProcesses, Shard, ShardHandle, TakenIn, poll_turn};
 use godwit_transport::Foreign;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -81,6 +81,81 @@ fn what_is_due_on_a_full_socket_is_no_reason_to_hurry() {
         }
     }
     assert!(blocked > 50, "{blocked}");
+}
+
+/// Counts how often something is sent.
+#[derive(Debug)]
+struct Counting {
+    socket: MemorySocket,
+    sends: Arc<AtomicUsize>,
+}
+
+impl Datapath for Counting {
+    fn receive(&mut self, batch: &mut RecvBatch) -> io::Result<Received> {
+        self.socket.receive(batch)
+    }
+
+    fn send(&mut self, batch: &SendBatch, progress: &mut Progress) -> io::Result<Sent> {
+        self.sends.fetch_add(1, Relaxed);
+        self.socket.send(batch, progress)
+    }
+
+    fn id(&self) -> SocketId {
+        self.socket.id()
+    }
+
+    fn local_addr(&self) -> SocketAddr {
+        self.socket.local_addr()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.socket.capabilities()
+    }
+
+    fn counters(&self) -> Counters {
+        self.socket.counters()
+    }
+
+    fn socket(&self) -> Option<&UdpSocket> {
+        None
+    }
+}
+
+/// TLS takes long: what it has produced does not wait until the next connection has had it work as long.
+#[test]
+fn each_flight_of_a_handshake_leaves_before_the_next_one_is_made() {
+    let addrs: [SocketAddr; 2] = ["10.0.0.1:1000".parse().unwrap(), "10.0.0.2:443".parse().unwrap()];
+    let hub = Hub::new(64);
+    let sends = [0, 1].map(|_| Arc::new(AtomicUsize::new(0)));
+    let socket = |at: usize| {
+        let (socket, sends) = (hub.socket(SocketId(0), addrs[at]), Arc::clone(&sends[at]));
+        Box::new(Counting { socket, sends })
+    };
+    let (mut client, mut server) = (client(socket(0)), server(socket(1)));
+    client.with(|cx, _| [0; 3].map(|_| connect(cx, addrs[1])));
+    client.turn().unwrap();
+    server.turn().unwrap();
+    assert_eq!(sends[1].load(Relaxed), 3, "each of the server's flights by itself");
+    for completed in 1..=3 {
+        let before = sends[0].load(Relaxed);
+        let turn = client.turn().unwrap();
+        assert_eq!(client.with(|_, echo| echo.connected.len()), completed);
+        assert!(sends[0].load(Relaxed) > before, "its Finished has left");
+        assert!(completed == 3 || turn.more);
+    }
+}
+
+#[tokio::test]
+async fn who_begins_a_connection_sends_its_first_packet_at_once() {
+    let addrs: [SocketAddr; 2] = ["10.0.0.1:1000".parse().unwrap(), "10.0.0.2:443".parse().unwrap()];
+    let hub = Hub::new(64);
+    let mut there = hub.socket(SocketId(0), addrs[1]);
+    let client = ShardHandle::new(client(Box::new(hub.socket(SocketId(0), addrs[0]))));
+    for _ in 0..2 {
+        client.with(|cx, _| connect(cx, addrs[1]));
+        let mut batch = RecvBatch::new(8, 2000);
+        assert_eq!(there.receive(&mut batch).unwrap().runs, 1, "there is no driver that would send it");
+    }
 }
 
 /// Says that it has sent everything, and does not say how far it came.

@@ -275,6 +275,7 @@ impl<H: Handler> TurnHost for DriverTurn<'_, '_, H> {
         let held = driver.held;
         driver.held = held.next(driver.changed);
         if held != Held::No && driver.held == Held::No {
+            // It is not to wait for what comes now, over which something may be held again.
             driver.transmit(cx, shard)?;
         }
         driver.shared.take_inbox(&mut driver.foreign);
@@ -282,6 +283,9 @@ impl<H: Handler> TurnHost for DriverTurn<'_, '_, H> {
         shard.dispatch();
         let spinning = driver.spinner.is_looking();
         let mut again = false;
+        if shard.has_rest() && driver.held != Held::No {
+            return Ok(true);
+        }
         for number in 0..driver.ports.len() {
             // While registering fails, ports and sockets are not the same.
             let at = driver.ports.get(number).and_then(|port| shard.index_of(port.id(), number));
@@ -297,6 +301,12 @@ impl<H: Handler> TurnHost for DriverTurn<'_, '_, H> {
                     driver.spinner.on_received(shard.begin_turn());
                     shard.dispatch();
                     driver.send(cx, shard)?;
+                }
+                if shard.has_rest() {
+                    if driver.held != Held::No {
+                        return Ok(true);
+                    }
+                    continue;
                 }
                 // Datagrams of no bytes, and errors, are no runs, but take their time, too.
                 budget = budget.saturating_sub(1);

@@ -83,7 +83,14 @@ impl Machine {
         Ok(())
     }
 
+    /// True once after the handshake of a client has become complete.
+    #[inline]
+    pub(crate) const fn take_finished(&mut self) -> bool {
+        std::mem::replace(&mut self.negotiation.finished, false)
+    }
+
     fn on_complete(&mut self, now: Time) {
+        self.negotiation.finished = self.side == Side::Client;
         self.observe_state(ConnectionState::HandshakeComplete);
         if !self.ask_for_approval(now) {
             self.on_approved(now);

@@ -37,6 +37,8 @@ pub(super) struct Negotiation {
     pub(super) memory: Option<Arc<ServerMemory>>,
     /// CRYPTO data has been read since the handshake was last advanced.
     pub(super) crypto_progress: bool,
+    /// At a client: the handshake has become complete, and nobody has asked since.
+    pub(super) finished: bool,
     /// At a client: what is known of the attempt to connect.
     pub(super) attempt: Attempt,
 }
@@ -61,6 +63,7 @@ impl Negotiation {
             peer: None,
             memory: None,
             crypto_progress: false,
+            finished: false,
             attempt: Attempt::default(),
         }
     }

@@ -44,7 +44,7 @@ use crate::connection::boundary::{ClientArgs, EndpointEvent};
 use crate::keyed_hash::KeyedHash;
 use crate::path::PathKey;
 use crate::resumption::Recalled;
-use crate::{ConnectError, Connection, Event};
+use crate::{ConnectError, Connection, EarlyDataStatus, Event};
 use bytes::Bytes;
 use demux::Demux;
 use godwit_base::slab::Key;
@@ -123,6 +123,10 @@ struct Queues {
     eventful: VecDeque<ConnKey>,
     /// They have got datagrams of the present batch.
     touched: Vec<ConnKey>,
+    /// One of them is a client whose handshake the present run has completed.
+    finished: bool,
+    /// They have come about since something was sent last, and have a flight of TLS to send.
+    first_flights: Vec<ConnKey>,
     /// Their deadlines may have changed since their timers were set.
     untimed: Vec<ConnKey>,
     /// Their deadlines have passed; empty between calls.
@@ -255,6 +259,11 @@ impl Endpoint {
         let key = self.insert(connection, local_cid, None, None);
         self.on_attempt(key);
         self.touch(key);
+        // What is said early goes with the ClientHello.
+        if self.connection(key).is_some_and(|client| client.early_data_status() == EarlyDataStatus::NotTried)
+        {
+            self.queues.first_flights.push(key);
+        }
         Ok(key)
     }
 

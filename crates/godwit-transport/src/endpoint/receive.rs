@@ -34,11 +34,22 @@ impl Endpoint {
     /// [`Endpoint::next_incoming`] and [`Endpoint::next_event`] until `None`, and
     /// [`Endpoint::transmit`].
     pub fn receive(&mut self, now: Time, wall: WallTime, batch: &mut RecvBatch) {
+        while self.receive_some(now, wall, batch) {}
+    }
+
+    /// As [`Endpoint::receive`], but stops behind a run that has completed the handshake of a client, which takes long.
+    /// True if runs are left for another call: what this end has to say is to be sent before that, so that the servers have
+    /// something to do meanwhile. What the batch brings otherwise is taken in at once.
+    pub fn receive_some(&mut self, now: Time, wall: WallTime, batch: &mut RecvBatch) -> bool {
         self.clock.set(now, wall);
-        for (meta, bytes) in batch.runs() {
+        self.queues.finished = false;
+        while !self.queues.finished
+            && let Some((meta, bytes)) = batch.next_run()
+        {
             self.on_run(now, false, &meta, bytes);
         }
         self.end_batch(now);
+        batch.has_next_run()
     }
 
     /// Takes in runs that another shard, or another generation of the process, found to be
@@ -133,6 +144,7 @@ impl Endpoint {
     fn deliver(&mut self, origin: &Origin, key: ConnKey, datagram: &mut [u8]) {
         let Some(slot) = self.slots.get_mut(key.0) else { return };
         slot.connection.machine.receive(origin.now, origin.path, origin.ecn, datagram);
+        self.queues.finished |= slot.connection.machine.take_finished();
         if !slot.touched {
             slot.touched = true;
             self.queues.touched.push(key);

@@ -58,11 +58,8 @@ impl Endpoint {
     /// Fills `batch` with what is to be sent now. Every connection that has something gets one turn.
     /// True if there is more: send the batch, clear it and call again.
     pub fn transmit(&mut self, now: Time, batch: &mut SendBatch) -> bool {
-        self.queues.in_batch.clear();
-        if let Some(departures) = &mut self.queues.departures {
-            departures.clear();
-        }
-        self.queues.batch_at = now;
+        self.begin_batch(now);
+        self.queues.first_flights.clear();
         if !self.outbox.transmit(batch) {
             return true;
         }
@@ -78,6 +75,40 @@ impl Endpoint {
             }
         }
         !self.queues.ready.is_empty()
+    }
+
+    /// True if [`Endpoint::transmit_first_flights`] has something to write.
+    #[inline]
+    pub const fn has_first_flights(&self) -> bool {
+        !self.queues.first_flights.is_empty()
+    }
+
+    /// Fills `batch` as [`Endpoint::transmit`] does, but only with what connections say that were accepted since, or begun
+    /// without 0-RTT. Their cryptography has taken long: who sends this after each of them gives the peers
+    /// something to do while the next one is begun. All else waits for its turn.
+    pub fn transmit_first_flights(&mut self, now: Time, batch: &mut SendBatch) {
+        self.begin_batch(now);
+        let mut keys = std::mem::take(&mut self.queues.first_flights);
+        for key in keys.drain(..) {
+            // It stays among those that are ready, for what it may have left: none is there twice.
+            if self.transmit_connection(now, key, batch) == Transmitted::Idle
+                && self.queues.ready.back() == Some(&key)
+            {
+                self.queues.ready.pop_back();
+            } else if let Some(slot) = self.slots.get_mut(key.0) {
+                slot.ready = true;
+            }
+        }
+        // The same allocation serves the next ones.
+        self.queues.first_flights = keys;
+    }
+
+    fn begin_batch(&mut self, now: Time) {
+        self.queues.in_batch.clear();
+        if let Some(departures) = &mut self.queues.departures {
+            departures.clear();
+        }
+        self.queues.batch_at = now;
     }
 
     /// Says whether whoever sends the batches keeps the times that go with their runs ([`SendMeta::release`]). Then what

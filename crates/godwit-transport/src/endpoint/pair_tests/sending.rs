@@ -183,3 +183,67 @@ fn what_a_connection_finds_of_a_network_is_known_to_the_next() {
     assert_eq!(network(&pair), found.after(before));
     assert_ne!(network(&pair), before);
 }
+
+/// The runs that the client has to send now, or only those of connections that have just come about.
+fn runs(pair: &mut Pair, first_flights: bool) -> usize {
+    let mut batch = SendBatch::new(1 << 20);
+    if first_flights {
+        pair.client.transmit_first_flights(pair.now, &mut batch);
+    } else {
+        assert!(!pair.client.transmit(pair.now, &mut batch));
+    }
+    batch.run_count()
+}
+
+#[test]
+fn first_flights_leave_before_all_else_and_once() {
+    let (mut pair, [one, other]) = connected();
+    assert!(!pair.client.has_first_flights());
+    say(&mut pair.client, one);
+    let keys = [pair.connect(), pair.connect()];
+    say(&mut pair.client, other);
+    assert!(pair.client.has_first_flights());
+    assert_eq!(runs(&mut pair, true), 2, "what connections say that were there before waits");
+    assert!(!pair.client.has_first_flights());
+    assert_eq!(runs(&mut pair, false), 2, "nothing is sent twice");
+    // Whoever sends all at once need not ask for them.
+    pair.connect();
+    assert_eq!(runs(&mut pair, false), 1);
+    assert!(!pair.client.has_first_flights());
+    pair.run_millis(1000);
+    for key in keys {
+        assert!(pair.client.connection(key).is_some_and(|client| !client.is_handshaking()));
+    }
+    // One that is among those that are ready is there once, and is asked again.
+    say(&mut pair.client, keys[0]);
+    say(&mut pair.client, keys[0]);
+    assert_eq!(runs(&mut pair, false), 1);
+}
+
+#[test]
+fn a_batch_is_left_behind_the_end_of_a_clients_handshake() {
+    let mut pair = Pair::new(false);
+    let keys = [pair.connect(), pair.connect()];
+    pair.carry(true);
+    while let Some(key) = pair.server.next_incoming() {
+        pair.server.accept(pair.now, key, None).unwrap();
+    }
+    let (mut out, mut batch) = (SendBatch::new(1 << 20), RecvBatch::new(64, 65_536));
+    assert!(!pair.server.transmit(pair.now, &mut out));
+    for (run, bytes) in out.runs() {
+        let (remote, ecn) = (SERVER.parse().unwrap(), run.meta.ecn);
+        let meta =
+            RecvMeta { socket: SocketId(0), local: None, remote, ecn, len: run.len, stride: run.segment };
+        batch.free_slots()[0][..run.len].copy_from_slice(bytes);
+        batch.push(meta);
+    }
+    let done = |pair: &Pair| {
+        keys.into_iter().filter(|key| !pair.client.connection(*key).unwrap().is_handshaking()).count()
+    };
+    let wall = WallTime::from_unix_micros(deterministic::NOW * 1_000_000);
+    assert!(pair.client.receive_some(pair.now, wall, &mut batch));
+    assert_eq!(done(&pair), 1);
+    pair.client.receive(pair.now, wall, &mut batch);
+    assert_eq!(done(&pair), 2);
+    assert!(!pair.client.receive_some(pair.now, wall, &mut batch), "nothing is left");
+}
