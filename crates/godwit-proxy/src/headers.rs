@@ -244,7 +244,10 @@ pub(crate) fn on_request(
         join_cookies(headers);
     }
     warn_of_early_data(headers, facts.early, seen);
-    forwarded::forward(headers, facts, settings, seen);
+    if seen.any(Seen::CLAIM) {
+        forwarded::remove_claims(headers, facts, settings);
+    }
+    forwarded::forward(headers, facts, settings);
     append(headers, VIA, pseudonym.via(facts.version));
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! What an upstream is told of the client: Forwarded (RFC 7239), and the older fields with the same in them.
 
-use super::{Facts, Seen, append, begins_in_hyphens, is_in_hyphens};
+use super::{Facts, append, begins_in_hyphens, is_in_hyphens};
 use crate::settings::Settings;
 use http::header::{Entry, FORWARDED};
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -16,11 +16,8 @@ const REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
 /// Longer hosts than those that DNS has, and a port, are not remembered.
 const LONGEST_HOST: usize = 300;
 
-/// Tells about the client, and keeps what it says about others only if it is trusted.
-pub(super) fn forward(headers: &mut HeaderMap, facts: &Facts<'_>, settings: &Settings, seen: Seen) {
-    if seen.any(Seen::CLAIM) {
-        remove_claims(headers, facts.peer.is_some_and(|peer| settings.trusts(peer)));
-    }
+/// Tells about the client, beside what is left when [claims](remove_claims) are gone.
+pub(super) fn forward(headers: &mut HeaderMap, facts: &Facts<'_>, settings: &Settings) {
     if !settings.forwarded {
         return;
     }
@@ -40,8 +37,9 @@ fn insert_unless_there(headers: &mut HeaderMap, name: HeaderName, value: Option<
     }
 }
 
-/// Takes out what the client says about itself or others, unless it is trusted.
-fn remove_claims(headers: &mut HeaderMap, trusted: bool) {
+/// Takes out what the peer says about itself or others, unless it is trusted.
+pub(super) fn remove_claims(headers: &mut HeaderMap, facts: &Facts<'_>, settings: &Settings) {
+    let trusted = facts.peer.is_some_and(|peer| settings.trusts(peer));
     let claims: Vec<HeaderName> =
         headers.keys().filter(|name| is_claim(name.as_str(), trusted)).cloned().collect();
     for name in &claims {
