@@ -3,7 +3,9 @@
 //! Hosts are compared without their port, in small letters, without the dot at the end that a fully qualified
 //! name may have; IPv6 addresses in their canonical form and without brackets.
 
+use std::cell::RefCell;
 use std::net::Ipv6Addr;
+use std::sync::Arc;
 
 use http::header::HOST;
 use http::uri::Authority;
@@ -14,7 +16,7 @@ const LONGEST: usize = 253;
 
 /// A host as it is compared.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Host(String);
+pub(crate) struct Host(Arc<str>);
 
 impl Host {
     /// Takes `example.com`, `Example.com:443`, `192.0.2.1`, `[::1]:4433`. `None` if it is no host.
@@ -22,12 +24,12 @@ impl Host {
         if let Some(rest) = text.strip_prefix('[') {
             let (address, port) = rest.split_once(']')?;
             let address: Ipv6Addr = address.parse().ok()?;
-            return is_port(port).then(|| Host(address.to_string()));
+            return is_port(port).then(|| Host(address.to_string().into()));
         }
         let (name, port) = text.split_at(text.find(':').unwrap_or(text.len()));
         let name = name.strip_suffix('.').unwrap_or(name);
         let fits = (1..=LONGEST).contains(&name.len()) && name.split('.').all(is_label);
-        (fits && is_port(port)).then(|| Host(name.to_ascii_lowercase()))
+        (fits && is_port(port)).then(|| Host(name.to_ascii_lowercase().into()))
     }
 
     pub(crate) fn as_str(&self) -> &str {
@@ -36,7 +38,7 @@ impl Host {
 
     /// As it stands in a URL: IPv6 addresses in brackets.
     pub(crate) fn in_url(&self) -> String {
-        if self.0.contains(':') { format!("[{}]", self.0) } else { self.0.clone() }
+        if self.0.contains(':') { format!("[{}]", self.0) } else { self.0.to_string() }
     }
 }
 
@@ -57,6 +59,29 @@ fn is_label(label: &str) -> bool {
     !label.is_empty() && label.len() <= 63 && label.bytes().all(allowed)
 }
 
+thread_local! {
+    /// The last authority that was a host, and which: the next request is most often for the same.
+    static LAST: RefCell<Option<(Box<str>, Host)>> = const { RefCell::new(None) };
+}
+
+/// The host of an authority, which must not have a user name.
+fn of_authority(authority: &str) -> Result<Host, HostProblem> {
+    LAST.with_borrow_mut(|last| {
+        if let Some((text, host)) = last
+            && **text == *authority
+        {
+            return Ok(host.clone());
+        }
+        let host = if authority.contains('@') { None } else { Host::parse(authority) };
+        let host = host.ok_or(HostProblem::Malformed)?;
+        // A port may have any number of zeros.
+        if authority.len() <= LONGEST {
+            *last = Some((authority.into(), host.clone()));
+        }
+        Ok(host)
+    })
+}
+
 /// Why a request has no host that could be looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HostProblem {
@@ -69,9 +94,6 @@ pub(crate) enum HostProblem {
 /// The host of a request, from its target if that has one (HTTP/2, HTTP/3, absolute form), else from `Host`.
 /// `None` is what HTTP/1.0 may come with.
 pub(crate) fn of<B>(request: &Request<B>) -> Result<Option<Host>, HostProblem> {
-    let of_authority = |authority: &str| {
-        if authority.contains('@') { None } else { Host::parse(authority) }.ok_or(HostProblem::Malformed)
-    };
     if let Some(authority) = request.uri().authority().map(Authority::as_str) {
         return of_authority(authority).map(Some);
     }
@@ -90,7 +112,7 @@ mod tests {
     use super::*;
 
     fn host(text: &str) -> Option<String> {
-        Host::parse(text).map(|host| host.0)
+        Host::parse(text).map(|host| host.0.to_string())
     }
 
     #[test]
@@ -141,7 +163,7 @@ mod tests {
         for host in hosts {
             request = request.header(HOST, *host);
         }
-        of(&request.body(()).unwrap()).map(|host| host.map(|host| host.0))
+        of(&request.body(()).unwrap()).map(|host| host.map(|host| host.0.to_string()))
     }
 
     #[test]
@@ -156,6 +178,11 @@ mod tests {
         assert_eq!(of_request("/x", &["a b"], Version::HTTP_11), Err(HostProblem::Malformed));
         assert_eq!(of_request("/x", &["u@a.test"], Version::HTTP_11), Err(HostProblem::Malformed));
         assert_eq!(of_request("http://u:p@a.test/x", &[], Version::HTTP_2), Err(HostProblem::Malformed));
+        // Whatever came before, each is looked at for itself.
+        for (name, host) in [("A.test:1", "a.test"), ("A.test:1", "a.test"), ("a.test:12", "a.test")] {
+            assert_eq!(of_request(&format!("https://{name}/x"), &["b.test"], Version::HTTP_3), one(host));
+            assert_eq!(of_request("/x", &["u@a.test"], Version::HTTP_11), Err(HostProblem::Malformed));
+        }
     }
 
     proptest! {
