@@ -196,7 +196,7 @@ impl Server {
             background.add(tokio::spawn(figures.serve(Arc::clone(observer.metrics()))).abort_handle());
         }
         background.add(advertise(&settings, &observer, addresses.clone()).await);
-        background.add(tokio::spawn(memory::give_back_what_is_free()).abort_handle());
+        background.add(tokio::spawn(memory::give_back_what_is_free(shards.clone())).abort_handle());
         observer.metrics().set_ready(true);
         let certificates = Some(certificates);
         let handed_over = AtomicBool::new(false);

@@ -1,6 +1,7 @@
 //! The memory that connections take, of this process and of a server's.
 
 use crate::Error;
+use godwit_os::heap;
 use godwit_os::memory::Resident;
 use serde::Serialize;
 
@@ -35,6 +36,8 @@ impl Baseline {
             })?;
             Ok::<_, Error>((process, resident))
         };
+        // As at the end: what the first connection has left is not what there is.
+        heap::give_back();
         Ok(Baseline { own: Resident::now(), other: other.map(of).transpose()?, connections })
     }
 

@@ -6,6 +6,7 @@
 //! stream becomes a task of its own only if it cannot be answered at once (see [`exchange`]).
 
 mod exchange;
+mod memory;
 mod tcp;
 
 use super::options::ServerOptions;
@@ -111,6 +112,7 @@ fn start(
         let (tcp, totals) = (tcp.clone(), Arc::clone(&shared));
         async move {
             tokio::spawn(tcp.accept(Arc::clone(&totals)));
+            tokio::spawn(memory::give_back_what_is_free(Arc::clone(&totals)));
             accept(endpoint, totals).await;
         }
     };
