@@ -1,74 +1,89 @@
 //! A set of `u64` as sorted, disjoint, half-open ranges, with a cap on their number.
 //!
-//! Used for received packet numbers, acknowledged stream bytes and reassembly. Ranges sit in a ring,
-//! newest at the end, because nearly every insertion touches the last one.
+//! Used for received packet numbers, acknowledged stream bytes and reassembly. Nearly every insertion touches the last
+//! range, which is therefore kept by itself; those below it sit in a ring, newest at the end.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
 /// Sorted disjoint half-open ranges. Adjacent ranges are merged.
+///
+/// Invariant: the last range is empty only if there is none, and is `0..0` then.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IntervalSet {
-    ranges: VecDeque<Range<u64>>,
+    /// All but the last.
+    below: VecDeque<Range<u64>>,
+    /// The last: most sets never have another one, and take no memory of their own.
+    last: Range<u64>,
 }
 
 impl IntervalSet {
     /// The empty set.
     pub const fn new() -> Self {
-        IntervalSet { ranges: VecDeque::new() }
+        IntervalSet { below: VecDeque::new(), last: 0..0 }
     }
 
     /// Gives back memory that is not in use.
     pub fn shrink_to_fit(&mut self) {
-        self.ranges.shrink_to_fit();
+        self.below.shrink_to_fit();
     }
 
     /// Number of disjoint ranges.
+    #[inline]
     pub fn len(&self) -> usize {
-        self.ranges.len()
+        self.below.len() + usize::from(!self.is_empty())
     }
 
     /// True if the set holds nothing.
-    pub fn is_empty(&self) -> bool {
-        self.ranges.is_empty()
+    #[inline]
+    pub const fn is_empty(&self) -> bool {
+        self.last.start >= self.last.end
     }
 
     /// The ranges in ascending order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Range<u64>> + ExactSizeIterator + '_ {
-        self.ranges.iter().cloned()
+        Ranges { set: self, from: 0, to: self.len() }
     }
 
     /// The lowest range.
     pub fn first(&self) -> Option<Range<u64>> {
-        self.ranges.front().cloned()
+        self.at(0)
     }
 
     /// The highest range.
+    #[inline]
     pub fn last(&self) -> Option<Range<u64>> {
-        self.ranges.back().cloned()
+        if self.is_empty() { None } else { Some(self.last.clone()) }
     }
 
     /// The range with `above` ranges above it.
     pub fn from_top(&self, above: usize) -> Option<Range<u64>> {
-        let at = self.ranges.len().checked_sub(above)?.checked_sub(1)?;
-        self.ranges.get(at).cloned()
+        self.at(self.len().checked_sub(above)?.checked_sub(1)?)
     }
 
     /// Removes and returns the lowest range.
     pub fn pop_first(&mut self) -> Option<Range<u64>> {
-        self.ranges.pop_front()
+        match self.below.pop_front() {
+            Some(first) => Some(first),
+            None if self.is_empty() => None,
+            None => Some(std::mem::take(&mut self.last)),
+        }
     }
 
     /// True if `value` is in the set.
     pub fn contains(&self, value: u64) -> bool {
-        let at = self.ranges.partition_point(|range| range.end <= value);
-        self.ranges.get(at).is_some_and(|range| range.contains(&value))
+        if value >= self.last.start {
+            return value < self.last.end;
+        }
+        let at = self.below.partition_point(|range| range.end <= value);
+        self.below.get(at).is_some_and(|range| range.contains(&value))
     }
 
     /// The ranges that share a value with `window`, ascending, as they are (not cut to it).
     pub fn overlapping(&self, window: Range<u64>) -> impl Iterator<Item = Range<u64>> + '_ {
-        let from = self.ranges.partition_point(|range| range.end <= window.start);
-        self.ranges.range(from..).take_while(move |range| range.start < window.end).cloned()
+        let from = self.first_that(|range| range.end > window.start);
+        let ranges = Ranges { set: self, from, to: self.len() };
+        ranges.take_while(move |range| range.start < window.end)
     }
 
     /// Adds `new`. Returns true if any of it was not in the set before.
@@ -77,62 +92,133 @@ impl IntervalSet {
             return false;
         }
         // What comes in order only ever touches the end of the last range.
-        match self.ranges.back_mut() {
-            Some(last) if new.start == last.end => {
-                last.end = new.end;
-                return true;
-            }
-            Some(last) if new.start < last.end => {}
-            _ => {
-                self.ranges.push_back(new);
-                return true;
-            }
+        if new.start == self.last.end && !self.is_empty() {
+            self.last.end = new.end;
+            return true;
         }
+        if new.start >= self.last.end {
+            let before = std::mem::replace(&mut self.last, new);
+            if before.start < before.end {
+                self.below.push_back(before);
+            }
+            return true;
+        }
+        self.insert_below_end(new)
+    }
+
+    /// Adds a range that begins below the end of the last one.
+    fn insert_below_end(&mut self, new: Range<u64>) -> bool {
         // Ranges [from, to) touch or overlap `new` and become one with it.
-        let from = self.ranges.partition_point(|range| range.end < new.start);
-        let Some(touched) = self.ranges.get(from).cloned().filter(|range| range.start <= new.end) else {
-            self.ranges.insert(from, new);
+        let from = self.first_that(|range| range.end >= new.start);
+        let Some(touched) = self.at(from).filter(|range| range.start <= new.end) else {
+            self.below.insert(from, new);
             return true;
         };
         if touched.start <= new.start && new.end <= touched.end {
             return false;
         }
-        let to = from + self.ranges.range(from..).take_while(|range| range.start <= new.end).count();
-        let end = self.ranges.get(to.saturating_sub(1)).map_or(new.end, |range| range.end.max(new.end));
-        if let Some(slot) = self.ranges.get_mut(from) {
-            *slot = touched.start.min(new.start)..end;
+        let to = self.first_that(|range| range.start > new.end);
+        let end = self.at(to.saturating_sub(1)).map_or(new.end, |range| range.end.max(new.end));
+        let whole = touched.start.min(new.start)..end;
+        if to > self.below.len() {
+            self.below.truncate(from);
+            self.last = whole;
+            return true;
         }
-        self.ranges.drain(from + 1..to);
+        if let Some(slot) = self.below.get_mut(from) {
+            *slot = whole;
+        }
+        self.below.drain(from + 1..to);
         true
     }
 
     /// Removes every value in `gone`.
     pub fn remove(&mut self, gone: Range<u64>) {
-        if gone.start >= gone.end {
+        if gone.start >= gone.end || self.is_empty() {
             return;
         }
-        let mut at = self.ranges.partition_point(|range| range.end <= gone.start);
-        while let Some(range) = self.ranges.get(at).cloned().filter(|range| range.start < gone.end) {
+        // The last one is like the others as long as this takes.
+        self.below.push_back(std::mem::take(&mut self.last));
+        let mut at = self.below.partition_point(|range| range.end <= gone.start);
+        while let Some(range) = self.below.get(at).cloned().filter(|range| range.start < gone.end) {
             let (left, right) = (range.start..gone.start, gone.end..range.end);
-            self.ranges.remove(at);
+            self.below.remove(at);
             if left.start < left.end {
-                self.ranges.insert(at, left);
+                self.below.insert(at, left);
                 at += 1;
             }
             if right.start < right.end {
-                self.ranges.insert(at, right);
+                self.below.insert(at, right);
                 break;
             }
         }
+        self.last = self.below.pop_back().unwrap_or_default();
     }
 
     /// Forgets the lowest ranges until at most `cap` are left. Returns how many were forgotten.
     pub fn truncate_lowest(&mut self, cap: usize) -> usize {
-        let surplus = self.ranges.len().saturating_sub(cap);
-        self.ranges.drain(..surplus);
+        let surplus = self.len().saturating_sub(cap);
+        self.below.drain(..surplus.min(self.below.len()));
+        if cap == 0 {
+            self.last = 0..0;
+        }
         surplus
     }
+
+    fn at(&self, at: usize) -> Option<Range<u64>> {
+        match self.below.get(at) {
+            Some(range) => Some(range.clone()),
+            None if at == self.below.len() => self.last(),
+            None => None,
+        }
+    }
+
+    /// The place of the first range of which `is_there` is true, as it is of all above it; their number if there is none.
+    fn first_that(&self, is_there: impl Fn(&Range<u64>) -> bool) -> usize {
+        let at = self.below.partition_point(|range| !is_there(range));
+        let last = at == self.below.len() && !self.is_empty() && !is_there(&self.last);
+        at + usize::from(last)
+    }
 }
+
+/// Some of a set's ranges.
+struct Ranges<'a> {
+    set: &'a IntervalSet,
+    from: usize,
+    to: usize,
+}
+
+impl Iterator for Ranges<'_> {
+    type Item = Range<u64>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Range<u64>> {
+        if self.from >= self.to {
+            return None;
+        }
+        let range = self.set.at(self.from);
+        self.from += 1;
+        range
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.to.saturating_sub(self.from);
+        (left, Some(left))
+    }
+}
+
+impl DoubleEndedIterator for Ranges<'_> {
+    #[inline]
+    fn next_back(&mut self) -> Option<Range<u64>> {
+        if self.from >= self.to {
+            return None;
+        }
+        self.to -= 1;
+        self.set.at(self.to)
+    }
+}
+
+impl ExactSizeIterator for Ranges<'_> {}
 
 #[cfg(test)]
 mod tests {
@@ -176,9 +262,13 @@ mod tests {
     fn set_of(members: u64) -> IntervalSet {
         let mut set = IntervalSet::new();
         for value in (0..UNIVERSE).filter(|value| members >> value & 1 == 1) {
-            match set.ranges.back_mut() {
-                Some(last) if last.end == value => last.end += 1,
-                _ => set.ranges.push_back(value..value + 1),
+            if set.last.start < set.last.end && set.last.end == value {
+                set.last.end += 1;
+                continue;
+            }
+            let before = std::mem::replace(&mut set.last, value..value + 1);
+            if !before.is_empty() {
+                set.below.push_back(before);
             }
         }
         set
