@@ -49,9 +49,10 @@ impl Machine {
         self.after_close();
     }
 
+    /// When closing or draining ends: after three probe timeouts at the least (RFC 9000 section 10.2).
     pub(super) fn closing_ends(&self, now: Time) -> Time {
-        let pto = self.pto();
-        now + pto.saturating_mul(3).min(Duration::from_secs(30))
+        let period = self.pto().saturating_mul(3).min(Duration::from_secs(30));
+        together(now + period, period / 8)
     }
 
     pub(super) fn after_close(&mut self) {
@@ -69,5 +70,41 @@ impl Machine {
         let frame = CloseFrame::Transport(WireError::new(TransportErrorCode::NO_ERROR, "nothing to do"));
         self.lifecycle.on_close(frame, ConnectionError::TimedOut, until);
         self.after_close();
+    }
+}
+
+/// `end`, or a little later, by less than `most`: what ends about then ends together, so that many connections that are closed
+/// one after the other do not each need a timer that goes off for it alone.
+fn together(end: Time, most: Duration) -> Time {
+    let most = u64::try_from(most.as_nanos()).unwrap_or(u64::MAX);
+    let step = most.checked_ilog2().and_then(|bits| 1_u64.checked_shl(bits)).unwrap_or(1);
+    Time::from_nanos(end.as_nanos().checked_next_multiple_of(step).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+#[allow(clippy::arithmetic_side_effects, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ends_about_the_same_time_ends_together() {
+        let most = Duration::from_millis(10);
+        let ends: std::collections::BTreeSet<Time> = (0..1000)
+            .map(|number| {
+                let end = Time::from_nanos(1_000_000_000 + number * 100_000);
+                let later = together(end, most);
+                assert!(later >= end && later < end + most, "{end:?}");
+                later
+            })
+            .collect();
+        assert!(ends.len() <= 14, "of 100 ms: {}", ends.len());
+    }
+
+    #[test]
+    fn what_may_not_be_later_is_not() {
+        let end = Time::from_nanos(12_345);
+        assert_eq!(together(end, Duration::ZERO), end);
+        assert_eq!(together(end, Duration::from_nanos(1)), end);
+        assert_eq!(together(end, Duration::from_nanos(2)), Time::from_nanos(12_346));
     }
 }
