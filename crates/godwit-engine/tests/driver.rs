@@ -13,7 +13,7 @@ use godwit_engine::{
     Driver, DriverConfig, Shard, ShardGroup, ShardHandle, Shards, Spin, Stopped, run_shards,
 };
 
-use godwit_transport::tls::deterministic;
+use godwit_transport::tls::{self, deterministic};
 use godwit_transport::{ClientConfig, CongestionAlgorithm, TransportConfig};
 use std::collections::VecDeque;
 use std::io;
@@ -170,6 +170,21 @@ async fn a_shard_on_memory_needs_no_socket() {
     let (_server, _server_task) = start(server(Box::new(hub.socket(SocketId(0), there))), &config);
     let (client, _client_task) = start(client(Box::new(hub.socket(SocketId(0), here))), &config);
     exchange(&client, there, 300_000).await;
+}
+
+#[tokio::test]
+async fn a_driver_that_has_nothing_to_do_makes_the_next_key_share() {
+    let group = *tls::provider().kx_groups.first().unwrap();
+    assert!(!tls::make_key_share_ready(), "no group was used");
+    group.start().unwrap();
+    assert!(tls::make_key_share_ready(), "nobody has done so yet");
+    group.start().unwrap();
+    let (_client, _task) =
+        start(client(socket("127.0.0.1:0", &SocketConfig::default())), &DriverConfig::default());
+    for _ in 0..10 {
+        tokio::task::yield_now().await;
+    }
+    assert!(!tls::make_key_share_ready(), "it is ready");
 }
 
 #[derive(Debug)]

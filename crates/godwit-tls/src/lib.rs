@@ -36,5 +36,5 @@ pub mod verifier;
 pub use assembler::Assembler;
 pub use digests::{Sha256, sha1, sha256};
 pub use exporter::{ExportError, Exporter};
-pub use provider::{provider, rustls_provider, without_records};
+pub use provider::{make_key_share_ready, provider, rustls_provider, without_records};
 pub use random::{NoRandomness, fill_random};

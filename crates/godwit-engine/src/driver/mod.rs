@@ -22,6 +22,7 @@ use deadline::DeadlineTimer;
 use godwit_base::Time;
 use godwit_os::processor::Usage;
 use godwit_transport::ForeignBatch;
+use godwit_transport::tls::make_key_share_ready;
 use port::{HandedOnPort, Port, ports_of};
 use spinner::Spinner;
 use std::future::Future;
@@ -144,6 +145,9 @@ impl<H: Handler> Driver<H> {
             let _ = std::pin::pin!(tokio::task::yield_now()).poll(cx);
         } else if again {
             cx.waker().wake_by_ref();
+        } else {
+            // The other end's turn is the time to make ready what is needed for the next handshake.
+            let _ = make_key_share_ready();
         }
         Ok(Poll::Pending)
     }

@@ -3,8 +3,9 @@
 //! [`provider`] is the provider for every TLS configuration that is used with QUIC. Its three TLS 1.3
 //! cipher suites differ from those of rustls in four things: their header protection keys can compute the
 //! masks of many packets in one call (see the module `header_key`), the secrets of session tickets can be had from
-//! them (`ticket_secret`), keys are derived with less work (`hkdf`), and none are made for records (`records`). Configurations made with another provider work too, a little slower, but their tickets
-//! do not outlive the process.
+//! them (`ticket_secret`), keys are derived with less work (`hkdf`), and none are made for records (`records`).
+//! Its groups X25519 and X25519MLKEM768 can have the share of the next key exchange ready (`ready_share`). Configurations
+//! made with another provider work too, a little slower, but their tickets do not outlive the process.
 //!
 //! (RFC 9001 sections 5.3 and 5.4.)
 
@@ -14,6 +15,7 @@ mod hkdf;
 mod laid_aside;
 mod packet_key;
 mod protection;
+mod ready_share;
 mod records;
 pub(crate) mod ticket_secret;
 
@@ -22,10 +24,12 @@ pub(crate) use laid_aside::{FoundHeaderKey, FoundPacketKey, laying_aside};
 pub(crate) use laid_aside::{header_key as found_header_key, packet_key as found_packet_key};
 pub(crate) use packet_key::AeadPacketKey;
 pub(crate) use protection::Protection;
+pub use ready_share::make_key_share_ready;
 pub use records::without_records;
 
 use crate::crypto::hmac::{self, Algorithm as Hash};
 use crate::crypto::in_rustls;
+use ready_share::ReadyGroup;
 use records::RecordAead;
 use rustls::crypto::CryptoProvider;
 use rustls::crypto::hash::HashAlgorithm;
@@ -58,6 +62,7 @@ static PROVIDER: LazyLock<Arc<CryptoProvider>> = LazyLock::new(|| {
     let rest = provider.cipher_suites.iter().copied().filter(|suite| suite.tls13().is_none());
     // The sort keeps the order of the others: X25519 is next, and clients send a share of it beside the hybrid one.
     provider.kx_groups.sort_by_key(|group| group.name() != NamedGroup::X25519MLKEM768);
+    provider.kx_groups.iter_mut().for_each(|group| *group = ReadyGroup::over(*group));
     provider.cipher_suites =
         ours.into_iter().flatten().map(SupportedCipherSuite::Tls13).chain(rest).collect();
     Arc::new(provider)
