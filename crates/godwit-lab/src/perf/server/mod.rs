@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Waker};
 use std::time::Duration;
 use tcp::Tcp;
-use tokio::task::unconstrained;
+use tokio::task::{spawn_local, unconstrained};
 
 /// Ports that are tried when any will do.
 const ATTEMPTS: u32 = 16;
@@ -152,8 +152,9 @@ impl Totals {
 /// Takes everybody, on this thread.
 async fn accept(endpoint: Endpoint, totals: Arc<Totals>) {
     while let Some(incoming) = endpoint.accept().await {
-        // A connection's streams are taken in without pause: how many there can be is limited.
-        tokio::spawn(unconstrained(serve(incoming, Arc::clone(&totals))));
+        // A connection's streams are taken in without pause: how many there can be is limited. It is where the shard's driver is:
+        // what wakes tasks elsewhere has the runtime look for other events first.
+        spawn_local(unconstrained(serve(incoming, Arc::clone(&totals))));
     }
 }
 
@@ -189,11 +190,11 @@ async fn streams(connection: &Connection, totals: &Arc<Totals>) -> godwit::Conne
 
 /// Lets a stream get as far as it can now. Most requests are complete when they are seen, and their answer fits
 /// into the send buffer; only others are worth a task.
-fn begin(mut stream: impl Future<Output = ()> + Send + Unpin + 'static) {
+fn begin(mut stream: impl Future<Output = ()> + Unpin + 'static) {
     // Whoever wakes nobody does no harm: a task begins by looking itself.
     let mut cx = Context::from_waker(Waker::noop());
     if Pin::new(&mut stream).poll(&mut cx).is_pending() {
-        tokio::spawn(stream);
+        spawn_local(stream);
     }
 }
 
