@@ -213,12 +213,16 @@ pub struct ClientConfig {
     /// Where connections leave what later ones can use: tickets, tokens, round-trip times. 0-RTT is offered if
     /// the TLS settings enable early data.
     pub resumption: Resumption,
+    /// Whether session tickets are of use. Without, a connection that is made lets go of its TLS state at once, and does not
+    /// read those that come. Default true.
+    pub tickets: bool,
 }
 
 impl ClientConfig {
     /// These settings, beginning with version 1 and remembering nothing.
     pub fn new(tls: Arc<rustls::ClientConfig>, transport: Arc<TransportConfig>) -> Self {
-        ClientConfig { tls, transport, version: godwit_wire::version::V1, resumption: Resumption::default() }
+        let (version, resumption) = (godwit_wire::version::V1, Resumption::default());
+        ClientConfig { tls, transport, version, resumption, tickets: true }
     }
 }
 

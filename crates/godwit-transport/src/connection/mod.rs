@@ -169,6 +169,9 @@ impl Machine {
         let tls = memory.as_ref().map_or_else(|| tls.as_ref().clone(), |memory| memory.tls(tls));
         let mut handshake = Handshake::client(tls, version, args.server_name, parameters)?;
         handshake.set_memory(memory.clone());
+        if !args.config.tickets {
+            handshake.without_tickets();
+        }
         let remote_cids = RemoteCids::new(args.initial_dcid, config.active_cid_limit);
         let local_cids = LocalCids::new(args.local_cid, args.reset_token);
         let mut settings = path_settings(&config, &args.path);

@@ -234,6 +234,9 @@ impl Machine {
         };
         let mut handshake = Handshake::client(tls, version, &restart.server_name, parameters)?;
         handshake.set_memory(self.negotiation.memory.clone());
+        if self.negotiation.memory.is_none() {
+            handshake.without_tickets();
+        }
         let keys = super::initial_keys(version, &self.negotiation.initial_keys_cid(), self.side)?;
         if let Some(initial) = self.spaces.initial.as_deref_mut() {
             // Nothing of the first attempt is acknowledged any more.

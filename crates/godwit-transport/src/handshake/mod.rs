@@ -6,7 +6,7 @@
 //!
 //! Invariants: data is read at one level at a time, and never at one that is lower than the level TLS is at;
 //! what waits is capped per level; after [`Handshake::on_confirmed`] a server holds no TLS state, and neither does an idle
-//! client that has got session tickets, nor one that has got [`ENOUGH_TICKETS`].
+//! client that has got session tickets, nor one that has got [`ENOUGH_TICKETS`] or has no use for them.
 
 mod messages;
 mod send_buffer;
@@ -101,6 +101,8 @@ pub(crate) struct Handshake {
     confirmed: bool,
     /// At a client: what the server has said since the handshake.
     messages: Messages,
+    /// Session tickets that a client waits for.
+    enough_tickets: u8,
     /// The level whose data TLS reads now.
     reading: Level,
     /// The level at which TLS writes now.
@@ -184,6 +186,7 @@ impl Handshake {
             side,
             confirmed: false,
             messages: Messages::default(),
+            enough_tickets: ENOUGH_TICKETS,
             reading: Level::Initial,
             writing: Level::Initial,
             initial: Some(Box::new(Stream::new())),
@@ -380,11 +383,16 @@ impl Handshake {
         }
     }
 
+    /// At a client: session tickets serve nothing, so that TLS need not wait for them.
+    pub(crate) fn without_tickets(&mut self) {
+        self.enough_tickets = 0;
+    }
+
     /// The handshake is confirmed. A server lets go of its TLS state: its session tickets are written by
     /// then, and clients have nothing more to say. A client keeps it for a while, to read session tickets.
     pub(crate) fn on_confirmed(&mut self) {
         self.confirmed = true;
-        self.let_go_of_tls(ENOUGH_TICKETS);
+        self.let_go_of_tls(self.enough_tickets);
     }
 
     /// TLS goes if it has nothing more to do; at a client, if it has read so many session tickets, and nothing of another.
@@ -446,7 +454,7 @@ impl Handshake {
         let len = data.len();
         stream.received.consume(len);
         self.collect();
-        self.let_go_of_tls(ENOUGH_TICKETS);
+        self.let_go_of_tls(self.enough_tickets);
         let next = self.next_level();
         if level == Level::Initial
             && next > level
@@ -645,7 +653,7 @@ impl Part for Handshake {
 
     /// Gives back memory that is not in use.
     fn release_memory(&mut self) {
-        self.let_go_of_tls(1);
+        self.let_go_of_tls(self.enough_tickets.min(1));
         let over = |stream: &&Stream| stream.to_send.is_acked() && stream.received.is_empty();
         if let Some(stream) = self.one_rtt.as_deref().filter(over)
             && self.tls.is_none()

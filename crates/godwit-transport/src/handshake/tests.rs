@@ -332,6 +332,20 @@ fn confirmed(tickets: usize) -> (Handshake, Vec<(u64, Vec<u8>)>) {
 }
 
 #[test]
+fn a_client_without_use_for_tickets_lets_go_of_tls_at_once() {
+    let (mut client, tickets) = confirmed(2);
+    assert!(client.tls.is_some());
+    client.without_tickets();
+    client.on_confirmed();
+    assert!(client.tls.is_none());
+    // They may come yet.
+    for (offset, data) in &tickets {
+        client.on_crypto(Level::OneRtt, *offset, data).unwrap();
+    }
+    assert!(client.data().is_some_and(|data| !data.peer_certificates.is_empty()));
+}
+
+#[test]
 fn a_client_lets_go_of_tls_when_it_has_tickets_and_is_idle_or_has_enough_of_them() {
     let (mut client, tickets) = confirmed(0);
     assert!(tickets.is_empty());

@@ -177,6 +177,7 @@ impl ClientConfigBuilder {
     /// store in memory.
     pub fn resumption(self, resumption: bool) -> Self {
         self.set_tls(|tls| tls.resumption = Resumption::disabled()).set(|config| {
+            config.tickets = resumption;
             config.resumption.store =
                 if resumption { Some(Arc::new(MemorySessions::default())) } else { None };
         })
@@ -190,7 +191,7 @@ impl ClientConfigBuilder {
     /// resumed with all settings that trust the server's certificates; but none are kept of settings with a client
     /// certificate, nor of those that come by [`ClientConfig::from_rustls`].
     pub fn sessions(self, store: Arc<dyn SessionStore>) -> Self {
-        self.set(|config| config.resumption.store = Some(store))
+        self.set(|config| (config.tickets, config.resumption.store) = (true, Some(store)))
     }
 
     /// Sets the number of the network that the client is in, whatever it stands for to the application. What was
