@@ -1,7 +1,6 @@
 //! Figures: what they are called, how runs become one, and the file of them for programs.
 
 use super::about::{self, About};
-use super::options::Options;
 use super::outcome::Outcome;
 use super::scenarios::{Scenario, Work};
 use serde_json::{Value, json};
@@ -147,12 +146,7 @@ pub(super) fn add(figures: &mut Vec<Figure>, run: Vec<(Kind, f64)>) {
 }
 
 /// Writes the file for programs.
-pub(super) fn write(
-    file: &Path,
-    about: &About,
-    results: &[Results],
-    options: &Options,
-) -> Result<(), String> {
+pub(super) fn write(file: &Path, about: &About, results: &[Results], conditions: &str) -> Result<(), String> {
     let measured = crate::shell::output(Command::new("date").args(["-u", "+%Y-%m-%dT%H:%M:%SZ"]))?;
     let figures: Vec<Value> = results.iter().flat_map(of_results).collect();
     let json = json!({
@@ -162,7 +156,7 @@ pub(super) fn write(
         "time": about.time,
         "measured": measured.trim(),
         "machine": about::machine(),
-        "conditions": options.conditions(),
+        "conditions": conditions,
         "figures": figures,
         "failures": results.iter().flat_map(failures).collect::<Vec<_>>(),
     });

@@ -8,6 +8,7 @@
 mod about;
 mod build;
 mod figures;
+mod http;
 mod idle;
 mod measure;
 mod options;
@@ -33,10 +34,13 @@ pub(crate) fn run(words: &[&str]) -> Result<(), String> {
         None => built()?,
     };
     let about = about::About::read(&folder)?;
+    if options.http {
+        return http::run(&folder, &about, &options);
+    }
     let results = measure::all(&folder, &about, &options)?;
     print!("{}", table::report(&results, &options));
     match &options.json {
-        Some(file) => figures::write(file, &about, &results, &options),
+        Some(file) => figures::write(file, &about, &results, &options.conditions()),
         None => Ok(()),
     }
 }

@@ -41,6 +41,8 @@ pub(super) struct Options {
     pub(super) cross: bool,
     /// Whether system calls are counted in a run of its own.
     pub(super) syscalls: bool,
+    /// Whether HTTP servers are measured, in place of all else.
+    pub(super) http: bool,
     /// Connections that do nothing.
     pub(super) idle: usize,
     /// Where figures go for programs.
@@ -61,6 +63,7 @@ impl Default for Options {
             cipher: Cipher::Aes128,
             cross: false,
             syscalls: false,
+            http: false,
             idle: 2000,
             json: None,
             programs: None,
@@ -85,11 +88,17 @@ impl Options {
                 "--cipher" => options.cipher = cipher(value()?)?,
                 "--cross" => options.cross = true,
                 "--syscalls" => options.syscalls = true,
+                "--http" => options.http = true,
                 "--json" => options.json = Some(value()?.into()),
                 "--programs" => options.programs = Some(value()?.into()),
                 "--build-only" => options.build_only = Some(value()?.into()),
                 other => return Err(format!("bench knows no option {other}")),
             }
+        }
+        if options.http && (options.cross || options.syscalls) {
+            return Err(
+                "--cross and --syscalls are of the \"perf\" protocol, and --http measures servers".into()
+            );
         }
         if options.rounds == 0 || options.idle < 2 || !(0.1..=600.0).contains(&options.seconds) {
             return Err(
@@ -174,6 +183,7 @@ mod tests {
             &["--rounds"],
             &["--cipher", "des"],
             &["--fast"],
+            &["--http", "--cross"],
         ] {
             assert!(Options::read(words).is_err(), "{words:?}");
         }

@@ -4,14 +4,17 @@ use crate::patience::{self, Silence};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use std::fs;
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a client may take beyond its time, in seconds.
 pub(super) const GRACE: u64 = 20;
 /// How long a server may take to say where it listens.
 const STARTING: Duration = Duration::from_secs(30);
+/// How often it is looked whether a server can be reached.
+const STEP: Duration = Duration::from_millis(10);
 /// What a server is given to be done with a client that has gone.
 const SETTLING: Duration = Duration::from_millis(100);
 
@@ -42,9 +45,36 @@ impl Server {
     }
 
     fn start_within(limit: Duration, program: &Path, words: &[String]) -> Result<Self, String> {
-        let mut command = on_core("0", program, words);
+        Self::telling_within(limit, on_core("0", program, words))
+    }
+
+    /// Starts a command and waits for the line that tells its address.
+    pub(super) fn telling(command: Command) -> Result<Self, String> {
+        Self::telling_within(STARTING, command)
+    }
+
+    /// Starts a command that was told its address, and waits until it can be reached there.
+    pub(super) fn told(mut command: Command, address: &str) -> Result<Self, String> {
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
+        let process = command.spawn().map_err(|error| format!("{command:?}: {error}"))?;
+        let mut server = Self { process, address: address.to_owned() };
+        let until = Instant::now() + STARTING;
+        while TcpStream::connect(address).is_err() {
+            if server.process.try_wait().map_err(|error| error.to_string())?.is_some() {
+                return Err(reason(&errors_of(&mut server.process), "the server has ended"));
+            }
+            if Instant::now() > until {
+                return Err(format!("the server does not listen at {address}"));
+            }
+            std::thread::sleep(STEP);
+        }
+        server.read_errors();
+        Ok(server)
+    }
+
+    fn telling_within(limit: Duration, mut command: Command) -> Result<Self, String> {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(|error| format!("{}: {error}", program.display()))?;
+        let mut child = command.spawn().map_err(|error| format!("{command:?}: {error}"))?;
         let out = child.stdout.take();
         let mut server = Self { process: child, address: String::new() };
         let address = out.map_or(Err(Silence::Ended), |out| patience::line(out, limit, address));
@@ -56,10 +86,14 @@ impl Server {
             let said = errors_of(&mut server.process);
             reason(&said, "the server does not say where it listens")
         })?;
-        // It may write: nobody must wait for a reader.
-        let errors = server.process.stderr.take();
-        errors.map(|mut errors| std::thread::spawn(move || std::io::copy(&mut errors, &mut std::io::sink())));
+        server.read_errors();
         Ok(server)
+    }
+
+    /// It may write: nobody must wait for a reader.
+    fn read_errors(&mut self) {
+        let errors = self.process.stderr.take();
+        errors.map(|mut errors| std::thread::spawn(move || std::io::copy(&mut errors, &mut std::io::sink())));
     }
 
     pub(super) fn id(&self) -> u32 {
@@ -78,8 +112,9 @@ impl Server {
 
 /// The address on loopback that a line tells.
 fn address(line: &str) -> Option<String> {
-    let word = line.split_whitespace().find(|word| word.starts_with("127.0.0.1:"))?;
-    Some(word.trim_end_matches([',', ';']).to_owned())
+    let rest = line.get(line.find("127.0.0.1:")?..)?;
+    let end = rest.find(|letter: char| !letter.is_ascii_digit() && letter != '.' && letter != ':');
+    Some(rest.get(..end.unwrap_or(rest.len()))?.to_owned())
 }
 
 /// What a program that has ended has said of what went wrong.
@@ -151,6 +186,20 @@ mod tests {
         assert_eq!(resident("Name:\tgodwit\nVmHWM:\t  9000 kB\nVmRSS:\t    8192 kB\n"), Some(8192.0));
         assert_eq!(resident("Name:\tgodwit\n"), None);
         assert!(memory(std::process::id()).unwrap() > 0.0);
+    }
+
+    #[test]
+    fn addresses_stand_in_lines_and_in_urls() {
+        assert_eq!(address("listening on 127.0.0.1:4433, UDP and TCP").as_deref(), Some("127.0.0.1:4433"));
+        assert_eq!(address("  https://127.0.0.1:80/\n").as_deref(), Some("127.0.0.1:80"));
+        assert_eq!(address("ready"), None);
+    }
+
+    #[test]
+    fn a_server_that_ends_before_it_can_be_reached_is_a_failure_with_its_words() {
+        let words = ["-c".to_owned(), "echo 'Error: no such key' >&2".to_owned()];
+        let failure = Server::told(on_core("0", Path::new("sh"), &words), "127.0.0.1:1").err().unwrap();
+        assert_eq!(failure, "Error: no such key");
     }
 
     #[test]

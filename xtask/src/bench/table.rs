@@ -122,7 +122,7 @@ fn table(text: &mut String, results: &Results) {
 }
 
 /// A median, and its spread if there is one.
-fn shown(spread: Spread) -> String {
+pub(super) fn shown(spread: Spread) -> String {
     let Spread { least, median, most } = spread;
     let number = |value: f64| match value.abs() {
         size if size >= 100.0 => format!("{value:.0}"),
