@@ -42,7 +42,7 @@ any HTTP server.";
 const QUIC_ONLY: [&str; 5] = ["mtu", "cc", "datapath", "departure_times", "spin"];
 
 const SENDING: &str = "\
-How it sends: both ends write pieces of 64 KiB of static memory, as many as the connection's send buffer takes \
+How it sends: both ends write pieces of 64 KiB of static memory, whose bytes follow from their position in an answer (--verify), as many as the connection's send buffer takes \
 (8 MiB), and read through the same interface as every application. Windows: 16 MiB for a stream, 32 MiB for a \
 connection. UDP socket buffers of 4 MiB are asked for. Idle timeout: 30 s. Handshakes are full, unless the server is \
 started with --tickets and the client with --resumed.";
@@ -143,6 +143,9 @@ struct ClientArguments {
     /// Measure over TCP and TLS 1.3 in place of QUIC: each stream is then a connection of its own
     #[arg(long, conflicts_with_all = ["resumed", "breakdown"], conflicts_with_all = QUIC_ONLY)]
     tcp: bool,
+    /// Check every byte that arrives, against `godwit perf server`, and fail at the first that is wrong (--download)
+    #[arg(long)]
+    verify: bool,
     /// Resume sessions in place of full handshakes, against a server with --tickets (--hps)
     #[arg(long)]
     resumed: bool,
@@ -263,7 +266,7 @@ impl ClientArguments {
             workload.follow(&mut options);
         }
         options.concurrency = self.concurrency;
-        (options.resumed, options.tcp) = (self.resumed, self.tcp);
+        (options.resumed, options.tcp, options.verify) = (self.resumed, self.tcp, self.verify);
         options.authority = self.client.cacert;
         options.tuning = self.client.tuning.options()?;
         options.tuning.breakdown = self.breakdown;
@@ -289,6 +292,9 @@ impl ClientArguments {
         }
         if self.resumed && options.scenario != perf::Scenario::Handshakes {
             return usage("--resumed: what is resumed is counted in handshakes; give --hps");
+        }
+        if self.verify && options.scenario != perf::Scenario::Download {
+            return usage("--verify: what is downloaded is checked; give --download");
         }
         if self.memory_of.is_some() && !options.memory {
             return usage("--memory-of: give --idle or --workload many");

@@ -144,6 +144,38 @@ async fn first_stream(scenario: Scenario, answer: Option<usize>) -> (Vec<u8>, Re
     (bytes, written)
 }
 
+/// What a download that is checked comes to, from a server that may change what it sends.
+async fn checked(change: impl FnOnce(&mut Vec<u8>)) -> String {
+    let (ours, address) = server();
+    let (_endpoint, connection) = connect(&address).await;
+    let mut answer = write(&connection, &[&DOWNLOAD_5000]).await.read_to_end(1 << 24).await.unwrap();
+    ours.close();
+    change(&mut answer);
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let (certificate, key) = (made.cert.pem(), made.signing_key.serialize_pem());
+    let config =
+        ServerConfig::from_pem(certificate.as_bytes(), key.as_bytes()).alpn(["perf"]).build().unwrap();
+    let server = Endpoint::server(config, "127.0.0.1:0".parse().unwrap()).unwrap();
+    let mut options = ClientOptions::new(server.local_addr().unwrap().to_string(), Scenario::Download);
+    (options.duration, options.verify) = (Duration::from_secs(3600), true);
+    let client = tokio::task::spawn_blocking(move || perf::measure(&options, Watcher::default()));
+    let connection = server.accept().await.unwrap().await.unwrap();
+    let (mut send, mut recv) = connection.accept_bi().await.unwrap();
+    recv.read_to_end(1 << 10).await.unwrap();
+    // A client that has seen enough may have stopped it by then.
+    let _ = send.write_all(&answer).await.and_then(|()| send.finish());
+    client.await.unwrap().unwrap_err().to_string()
+}
+
+#[tokio::test]
+async fn a_download_that_is_checked_fails_at_the_first_wrong_byte() {
+    let wrong = checked(|answer| answer[4321] ^= 1).await;
+    assert!(wrong.starts_with("byte 4321 of the download is 0x"), "{wrong}");
+    // All of it is right, and that it ends is what is wrong.
+    let ended = checked(|_| ()).await;
+    assert!(ended.contains("ended the download by itself"), "{ended}");
+}
+
 #[tokio::test]
 async fn the_client_downloads_without_end_and_aborts() {
     let (bytes, written) = first_stream(Scenario::Download, None).await;

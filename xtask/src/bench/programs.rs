@@ -27,6 +27,8 @@ pub(super) struct Program {
     client: &'static str,
     /// When it looks for datagrams before it sleeps.
     spin: Option<&'static str>,
+    /// Whether it checks what it downloads.
+    checked: bool,
 }
 
 /// Everything that can be measured, in the order of the tables.
@@ -39,8 +41,9 @@ pub(super) fn all(folder: &Path, about: &About) -> Vec<Program> {
         server: "perf-server",
         client: "perf-client",
         spin: None,
+        checked: false,
     };
-    let ours = |name: &str, spin| Program {
+    let ours = |name: &str, spin, checked| Program {
         name: name.to_owned(),
         carrier: Carrier::Quic,
         ours: true,
@@ -48,6 +51,7 @@ pub(super) fn all(folder: &Path, about: &About) -> Vec<Program> {
         server: "",
         client: "",
         spin,
+        checked,
     };
     let kernel = |name: String, carrier, server, client| Program {
         name,
@@ -57,11 +61,13 @@ pub(super) fn all(folder: &Path, about: &About) -> Vec<Program> {
         server,
         client,
         spin: None,
+        checked: false,
     };
     let (hyper, rustls) = (about.version("hyper"), about.version("rustls"));
     vec![
-        ours("godwit", None),
-        ours("godwit, spinning", Some("always")),
+        ours("godwit", None, false),
+        ours("godwit, spinning", Some("always"), false),
+        ours("godwit, checked", None, true),
         other("quinn", "peer-quinn"),
         other("s2n-quic", "peer-s2n"),
         other("quiche", "peer-quiche"),
@@ -79,6 +85,7 @@ impl Program {
     pub(super) fn takes(&self, work: Work) -> bool {
         let one_request = matches!(work, Work::Requests { streams: 1 });
         match self.carrier {
+            Carrier::Quic if self.checked => work == Work::Download,
             Carrier::Quic => self.spin.is_none() || one_request,
             Carrier::Tcp => match work {
                 Work::Handshakes { .. } | Work::Idle => self.server == "tcp-server",
@@ -125,7 +132,10 @@ impl Program {
         let time = format!("{}{}", options.seconds, if self.ours { "s" } else { "" });
         let at_once = if self.ours { "--concurrency" } else { "--streams" };
         words.extend(match work {
-            Work::Download => vec!["--download".into(), time],
+            Work::Download => {
+                let checked = self.checked.then(|| "--verify".to_owned());
+                ["--download".into(), time].into_iter().chain(checked).collect()
+            }
             Work::Upload => vec!["--upload".into(), time],
             Work::Requests { streams } => {
                 let streams = streams.to_string();
@@ -158,6 +168,10 @@ mod tests {
             words("godwit", Work::Download),
             "perf client a:1 --insecure --json --key-exchange x25519 --download 2s"
         );
+        assert_eq!(
+            words("godwit, checked", Work::Download),
+            "perf client a:1 --insecure --json --key-exchange x25519 --download 2s --verify"
+        );
         assert_eq!(words("quinn", Work::Upload), "perf-client a:1 --insecure --json --upload 2");
         assert_eq!(
             words("godwit, spinning", one),
@@ -173,6 +187,16 @@ mod tests {
                 .join(" ")
                 .ends_with("--key dir/leaf.key --key-exchange x25519")
         );
+    }
+
+    #[test]
+    fn who_checks_is_measured_with_downloads_alone() {
+        let checked = named("godwit, checked");
+        assert!(checked.takes(Work::Download));
+        for work in [Work::Upload, Work::Requests { streams: 1 }, Work::Handshakes { at_once: 1 }, Work::Idle]
+        {
+            assert!(!checked.takes(work), "{work:?}");
+        }
     }
 
     #[test]

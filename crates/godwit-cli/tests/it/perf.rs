@@ -84,6 +84,18 @@ fn downloads_are_measured() {
 }
 
 #[test]
+fn downloads_are_checked_if_that_is_wanted() {
+    let server = Server::start(&["--shards", "2"]);
+    for more in ["--streams 2 --connections 2", "--tcp"] {
+        let report = server.measure(&format!("--download 300ms --verify {more}"));
+        assert!(number(&report["bytes"]) > 1e5, "{report}");
+    }
+    let refused = server.client("--rps --verify");
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(refused.status.code() == Some(2) && said.contains("--verify: "), "{said}");
+}
+
+#[test]
 fn an_upload_is_over_when_it_is_confirmed() {
     let server = Server::start(&[]);
     let report = server.measure("--upload 300ms --streams 3 --connections 2");

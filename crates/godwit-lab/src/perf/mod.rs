@@ -1,7 +1,7 @@
 //! Throughput, requests and handshakes between two machines, over the "perf" protocol of QUIC implementations, and
 //! requests to any HTTP server.
 //!
-//! - `protocol`: what goes over a stream.
+//! - `protocol` and `pattern`: what goes over a stream.
 //! - `server` and `client`: the two ends, both written against the public interface of crate `godwit` only.
 //! - `http`: requests over HTTP/1.1, HTTP/2 and HTTP/3.
 //! - `latency`, `memory`, `breakdown` and `report`: what is measured, and how it is told.
@@ -14,6 +14,7 @@ mod latency;
 mod memory;
 mod options;
 mod pace;
+mod pattern;
 mod protocol;
 mod report;
 mod server;

@@ -181,6 +181,8 @@ pub struct ClientOptions {
     pub concurrency: u32,
     /// Over TCP and TLS in place of QUIC; each stream is then a connection.
     pub tcp: bool,
+    /// Hold every byte of a download against what `godwit perf server` sends at its place, and fail at the first that differs.
+    pub verify: bool,
     /// Resume sessions with tickets of earlier handshakes.
     pub resumed: bool,
     /// Tell how much memory connections take.
@@ -220,6 +222,7 @@ impl ClientOptions {
             rate: None,
             concurrency: 8,
             tcp: false,
+            verify: false,
             resumed: false,
             memory: scenario == Scenario::Idle,
             memory_of: None,

@@ -2,7 +2,7 @@
 //!
 //! The client opens a bidirectional stream. Its first 8 bytes are the length of the answer, big-endian; what
 //! follows, up to the end, is upload. The server reads to the end and answers with that many bytes of no
-//! meaning. A length of [`UNTIL_STOPPED`] asks for more than can ever be sent: the client stops the stream when
+//! meaning; ours are those of `pattern`. A length of [`UNTIL_STOPPED`] asks for more than can ever be sent: the client stops the stream when
 //! it has had enough. Unidirectional streams are read and never answered.
 //!
 //! Over TCP there are no streams: each connection is one, with one request after the other. A request begins with 16 bytes,
@@ -10,6 +10,7 @@
 //! client ends its side, and after it the server ends the other. The client ends a download of [`UNTIL_STOPPED`] with the
 //! connection. This is of our own making, and spoken by this program only.
 
+use super::pattern;
 use bytes::Bytes;
 
 /// The application protocol of TLS (ALPN).
@@ -19,7 +20,7 @@ pub(super) const ALPN: &[u8] = b"perf";
 pub(super) const UNTIL_STOPPED: u64 = u64::MAX;
 
 /// Bytes written at once, by both ends.
-pub(super) const WRITE: usize = 64 << 10;
+pub(super) const WRITE: usize = pattern::PIECE;
 
 /// The code of streams and connections that end in order.
 pub(super) const NO_ERROR: u32 = 0;
@@ -35,12 +36,22 @@ pub(super) const TCP_HEADER: usize = 16;
 /// The most that a record of TLS carries (RFC 8446 section 5.1).
 pub(super) const TLS_RECORD: usize = 16 << 10;
 
-static FILLING: [u8; WRITE] = [0x67; WRITE];
-
-/// What is written: up to [`WRITE`] bytes of `remaining`, without copying.
-pub(super) fn filling(remaining: u64) -> Bytes {
+/// What is written of an answer from a position on: up to [`WRITE`] bytes of `remaining`, without copying.
+pub(super) fn filling(position: u64, remaining: u64) -> Bytes {
     let len = usize::try_from(remaining).map_or(WRITE, |remaining| remaining.min(WRITE));
-    Bytes::from_static(FILLING.get(..len).unwrap_or(&FILLING))
+    let there = pattern::at(position);
+    Bytes::from_static(there.get(..len).unwrap_or(there))
+}
+
+/// Every byte of an upload, which nobody looks at.
+const UPLOAD: u8 = 0x67;
+
+static UPLOADED: [u8; WRITE] = [UPLOAD; WRITE];
+
+/// What is written of an upload: up to [`WRITE`] bytes of `remaining`, without copying.
+pub(super) fn upload(remaining: u64) -> Bytes {
+    let len = usize::try_from(remaining).map_or(WRITE, |remaining| remaining.min(WRITE));
+    Bytes::from_static(UPLOADED.get(..len).unwrap_or(&UPLOADED))
 }
 
 /// The beginning of a request that asks for `response` bytes.
@@ -77,7 +88,7 @@ impl Request {
         let mut first = header.to_vec();
         let room = WRITE.saturating_sub(header.len());
         let with_header = usize::try_from(upload).map_or(room, |upload| upload.min(room));
-        first.resize(header.len() + with_header, FILLING[0]);
+        first.resize(header.len() + with_header, UPLOAD);
         Request { first: Bytes::from(first), rest: upload - with_header as u64 }
     }
 
@@ -85,7 +96,7 @@ impl Request {
     pub(super) fn pieces(&self) -> impl Iterator<Item = Bytes> + use<> {
         let mut remaining = self.rest;
         let rest = std::iter::from_fn(move || {
-            let piece = filling(remaining);
+            let piece = upload(remaining);
             remaining -= piece.len() as u64;
             (!piece.is_empty()).then_some(piece)
         });
@@ -159,10 +170,12 @@ mod tests {
 
     #[test]
     fn filling_is_bounded() {
-        assert_eq!(filling(UNTIL_STOPPED).len(), WRITE);
-        assert_eq!(filling(WRITE as u64 + 1).len(), WRITE);
-        assert_eq!(filling(10).len(), 10);
-        assert!(filling(0).is_empty());
+        for position in [0, 1, 4092, 4093, u64::MAX] {
+            assert_eq!(filling(position, UNTIL_STOPPED).len(), WRITE);
+            assert_eq!(filling(position, WRITE as u64 + 1).len(), WRITE);
+            assert_eq!(filling(position, 10).len(), 10);
+            assert!(filling(position, 0).is_empty());
+        }
     }
 
     #[test]

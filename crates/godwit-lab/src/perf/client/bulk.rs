@@ -3,6 +3,7 @@
 use super::connector::CLOSING;
 use super::link::Link;
 use crate::Error;
+use crate::perf::pattern::Checker;
 use crate::perf::window::{Measured, Plan, outcome};
 use godwit::Connection;
 use std::sync::Arc;
@@ -15,17 +16,19 @@ const CONFIRMATION: Duration = Duration::from_secs(10);
 /// Time for what is to be sent to be sent.
 const TURN: Duration = Duration::from_millis(1);
 
-/// Receives on every lane; `connections` are those of QUIC.
+/// Receives on every lane, and checks what comes if that is wanted; `connections` are those of QUIC.
 pub(super) async fn download(
     lanes: Vec<Link>,
     connections: &[Connection],
     plan: &Plan,
+    verify: bool,
 ) -> Result<Measured, Error> {
     let window = plan.open();
     let mut tasks = JoinSet::new();
     for mut lane in lanes {
         let meter = Arc::clone(&window.meter);
-        window.spawn(&mut tasks, async move { lane.download(&meter).await });
+        let checker = verify.then(Checker::default);
+        window.spawn(&mut tasks, async move { lane.download(&meter, checker).await });
     }
     window.pass(&mut tasks).await?;
     let measured = window.close(Some(window.meter.bytes()), None);

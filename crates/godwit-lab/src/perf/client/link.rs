@@ -3,6 +3,7 @@
 use super::quic;
 use super::tcp::TcpLink;
 use crate::Error;
+use crate::perf::pattern::Checker;
 use crate::perf::protocol::{NO_ERROR, Request};
 use crate::perf::window::{Meter, Window};
 use godwit::Connection;
@@ -102,12 +103,12 @@ impl Link {
         }
     }
 
-    /// Receives until it is given up.
-    pub(super) async fn download(&mut self, meter: &Meter) -> Result<(), Error> {
+    /// Receives until it is given up, and checks what comes if that is wanted.
+    pub(super) async fn download(&mut self, meter: &Meter, checker: Option<Checker>) -> Result<(), Error> {
         match self {
-            Link::Quic(connection) => quic::download(connection, meter).await,
-            Link::Any(all) => quic::download(all.next()?, meter).await,
-            Link::Tcp(link) => link.download(meter).await,
+            Link::Quic(connection) => quic::download(connection, meter, checker).await,
+            Link::Any(all) => quic::download(all.next()?, meter, checker).await,
+            Link::Tcp(link) => link.download(meter, checker).await,
         }
     }
 

@@ -54,6 +54,9 @@ pub fn measure(options: &ClientOptions, watch: Watcher<'_>) -> Result<Report, Er
     if options.tcp && options.tuning.breakdown {
         return Err(Error::new("over TCP it is not known where the processor time goes"));
     }
+    if options.verify && options.scenario != Scenario::Download {
+        return Err(Error::new("only what is downloaded is checked"));
+    }
     options.check_at_once()?;
     let target = Target::resolve(&options.target)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -76,7 +79,7 @@ async fn run(options: &ClientOptions, target: Target, meter: Arc<Meter>) -> Resu
         None => Link::lanes(links, streams),
     };
     let measured = match options.scenario {
-        Scenario::Download => bulk::download(lanes, &connections, &plan).await,
+        Scenario::Download => bulk::download(lanes, &connections, &plan, options.verify).await,
         Scenario::Upload => bulk::upload(lanes, &connections, &plan).await,
         Scenario::Requests | Scenario::Latency => requests::run(lanes, options, &plan).await,
         Scenario::Handshakes => handshakes::run(&client, sessions, options.concurrency, &plan).await,

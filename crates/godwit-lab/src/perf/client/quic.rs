@@ -2,7 +2,9 @@
 
 use super::failure::{broken, stopped_by_the_server};
 use crate::Error;
-use crate::perf::protocol::{Request, UNTIL_STOPPED, filling, header};
+use crate::perf::pattern::Checker;
+use crate::perf::protocol;
+use crate::perf::protocol::{Request, UNTIL_STOPPED, header};
 use crate::perf::window::{Meter, Window};
 use godwit::Connection;
 
@@ -20,12 +22,19 @@ pub(super) async fn exchange(connection: &Connection, request: &Request) -> Resu
     Ok(received)
 }
 
-/// Receives until it is given up. Dropping the stream stops it.
-pub(super) async fn download(connection: &Connection, meter: &Meter) -> Result<(), Error> {
+/// Receives until it is given up, and checks what comes if that is wanted. Dropping the stream stops it.
+pub(super) async fn download(
+    connection: &Connection,
+    meter: &Meter,
+    mut checker: Option<Checker>,
+) -> Result<(), Error> {
     let (mut send, mut recv) = connection.open_bi().await.map_err(broken)?;
     send.write_chunk(header(UNTIL_STOPPED)).await.map_err(broken)?;
     send.finish().map_err(broken)?;
     while let Some(data) = recv.read_chunk(usize::MAX).await.map_err(broken)? {
+        if let Some(checker) = &mut checker {
+            checker.check(&data)?;
+        }
         meter.add_bytes(data.len() as u64);
     }
     Err(stopped_by_the_server())
@@ -36,7 +45,7 @@ pub(super) async fn upload(connection: &Connection, window: &Window) -> Result<(
     let (mut send, mut recv) = connection.open_bi().await.map_err(broken)?;
     send.write_chunk(header(0)).await.map_err(broken)?;
     loop {
-        let piece = filling(UNTIL_STOPPED);
+        let piece = protocol::upload(UNTIL_STOPPED);
         let len = piece.len() as u64;
         send.write_chunk(piece).await.map_err(broken)?;
         window.meter.add_bytes(len);

@@ -2,7 +2,9 @@
 
 use super::failure::{broken, stopped_by_the_server};
 use crate::Error;
-use crate::perf::protocol::{Request, TLS_RECORD, UNTIL_STOPPED, filling, tcp_header};
+use crate::perf::pattern::Checker;
+use crate::perf::protocol;
+use crate::perf::protocol::{Request, TLS_RECORD, UNTIL_STOPPED, tcp_header};
 use crate::perf::window::{Meter, Window};
 use bytes::Bytes;
 use rustls::CipherSuite;
@@ -57,10 +59,17 @@ impl TcpLink {
         Ok(received)
     }
 
-    /// Receives until it is given up.
-    pub(super) async fn download(&mut self, meter: &Meter) -> Result<(), Error> {
+    /// Receives until it is given up, and checks what comes if that is wanted.
+    pub(super) async fn download(
+        &mut self,
+        meter: &Meter,
+        mut checker: Option<Checker>,
+    ) -> Result<(), Error> {
         self.write([tcp_header(UNTIL_STOPPED, 0)]).await.map_err(broken)?;
         loop {
+            if let Some(checker) = &mut checker {
+                checker.check(self.0.fill_buf().await.map_err(broken)?)?;
+            }
             match self.read(u64::MAX).await.map_err(broken)? {
                 0 => return Err(stopped_by_the_server()),
                 some => meter.add_bytes(some),
@@ -72,7 +81,7 @@ impl TcpLink {
     pub(super) async fn upload(&mut self, window: &Window) -> Result<(), Error> {
         self.write([tcp_header(0, UNTIL_STOPPED)]).await.map_err(broken)?;
         loop {
-            let piece = filling(UNTIL_STOPPED);
+            let piece = protocol::upload(UNTIL_STOPPED);
             self.0.write_all(&piece).await.map_err(broken)?;
             window.meter.add_bytes(piece.len() as u64);
             if window.is_over() {

@@ -27,6 +27,8 @@ enum State {
     /// What is being written, and what comes after it.
     Sending {
         piece: Bytes,
+        /// Where it ends in the answer.
+        position: u64,
         remaining: u64,
     },
     Over,
@@ -54,7 +56,7 @@ impl Exchange {
             self.send.reset(BAD_REQUEST);
             return Poll::Ready(State::Over);
         };
-        Poll::Ready(State::Sending { piece: Bytes::new(), remaining })
+        Poll::Ready(State::Sending { piece: Bytes::new(), position: 0, remaining })
     }
 }
 
@@ -66,14 +68,15 @@ impl Future for Exchange {
         loop {
             match &mut this.state {
                 State::Receiving => this.state = ready!(this.receive(cx)),
-                State::Sending { piece, remaining } if piece.is_empty() => {
+                State::Sending { piece, position, remaining } if piece.is_empty() => {
                     if *remaining == 0 {
                         // A client that wants no more has said so already.
                         let _ = this.send.finish();
                         this.state = State::Over;
                         continue;
                     }
-                    *piece = filling(*remaining);
+                    *piece = filling(*position, *remaining);
+                    *position += piece.len() as u64;
                     *remaining -= piece.len() as u64;
                 }
                 State::Sending { piece, .. } => {

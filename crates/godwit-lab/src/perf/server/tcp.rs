@@ -121,9 +121,11 @@ async fn send(
     mut response: u64,
     totals: &Totals,
 ) -> io::Result<()> {
+    let mut position = 0;
     while response > 0 {
-        let piece = filling(response);
+        let piece = filling(position, response);
         stream.write_all(&piece).await?;
+        position += piece.len() as u64;
         Totals::add(&totals.sent, piece.len() as u64);
         if response != UNTIL_STOPPED {
             response -= piece.len() as u64;
