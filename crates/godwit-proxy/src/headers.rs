@@ -62,7 +62,8 @@ fn has_member(headers: &HeaderMap, name: &HeaderName, wanted: &str) -> bool {
 
 /// The fields that Connection names, as far as they are there.
 fn named_by_connection(headers: &HeaderMap) -> impl Iterator<Item = HeaderName> {
-    headers.keys().filter(|name| has_member(headers, &CONNECTION, name.as_str())).cloned()
+    let names = members(headers, &CONNECTION).filter_map(|member| HeaderName::from_bytes(member).ok());
+    names.filter(|name| headers.contains_key(name))
 }
 
 /// Whether Via says that a message has passed a hop of this name (RFC 9110 section 7.6.3).

@@ -255,6 +255,7 @@ fn headers() -> impl Strategy<Value = HeaderMap> {
 proptest! {
     #[test]
     fn nothing_about_one_connection_reaches_another(before in headers()) {
+        prop_assume!(!has_passed(&before, &me()));
         let mut after = before.clone();
         on_request(&mut after, &facts("6.6.6.7:1"), &settings("10.0.0.0/8"), &me()).unwrap();
         for name in &HOP_BY_HOP {
@@ -274,6 +275,7 @@ proptest! {
 
     #[test]
     fn an_untrusted_peer_claims_nothing(before in headers()) {
+        prop_assume!(!has_passed(&before, &me()));
         let mut after = before.clone();
         on_request(&mut after, &facts("6.6.6.7:1"), &settings("10.0.0.0/8"), &me()).unwrap();
         prop_assert_eq!(&after["x-forwarded-for"], "6.6.6.7");
@@ -290,6 +292,7 @@ proptest! {
 
     #[test]
     fn everything_else_is_passed_on(before in headers()) {
+        prop_assume!(!has_passed(&before, &me()));
         let mut after = before.clone();
         on_request(&mut after, &facts("6.6.6.7:1"), &settings("10.0.0.0/8"), &me()).unwrap();
         let named: Vec<HeaderName> = named_by_connection(&before).collect();
