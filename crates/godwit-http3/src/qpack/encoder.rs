@@ -24,7 +24,7 @@ impl<'a, B: BufMut> Encoder<'a, B> {
     /// Appends a field. A `sensitive` one is marked never to be put into any table (section 7.1).
     pub fn field(&mut self, name: &[u8], value: &[u8], sensitive: bool) {
         self.size = self.size.saturating_add(field_size(name, value));
-        if sensitive || !written::is_short(name, value) {
+        if sensitive || !written::may_remember(name, value) {
             line(name, value, sensitive, self.out);
         } else {
             written::line(name, value, |out| line(name, value, false, out), |line| self.out.put_slice(line));

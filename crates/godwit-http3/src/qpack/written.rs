@@ -27,12 +27,13 @@ thread_local! {
         const { RefCell::new([const { Written { name: 0, bytes: Vec::new(), line: 0 } }; PLACES]) };
 }
 
-/// Whether a field may be remembered.
-pub(super) fn is_short(name: &[u8], value: &[u8]) -> bool {
-    name.len().saturating_add(value.len()) <= LONGEST
+/// Whether a field may be remembered: it is short, and none of those that are mostly somebody's secret.
+pub(super) fn may_remember(name: &[u8], value: &[u8]) -> bool {
+    let secret = matches!(name, b"cookie" | b"set-cookie" | b"authorization" | b"proxy-authorization");
+    name.len().saturating_add(value.len()) <= LONGEST && !secret
 }
 
-/// Gives `out` what `write` appends for a [short](is_short) field, perhaps from when it was written before.
+/// Gives `out` what `write` appends for a field that it [may remember](may_remember), perhaps from when it was written before.
 pub(super) fn line(name: &[u8], value: &[u8], write: impl FnOnce(&mut Vec<u8>), out: impl FnOnce(&[u8])) {
     WRITTEN.with_borrow_mut(|written| {
         let Some(place) = written.get_mut(place_of(name, value)) else { return };
@@ -99,7 +100,7 @@ mod tests {
     #[test]
     fn long_fields_are_not_remembered() {
         let value = [b'v'; LONGEST];
-        assert!(is_short(b"", &value) && !is_short(b"n", &value));
+        assert!(may_remember(b"", &value) && !may_remember(b"n", &value));
         let mut out = Vec::new();
         super::super::Encoder::new(&mut out).field(b"n", &value, false);
         WRITTEN.with_borrow(|written| assert!(written.iter().all(|place| place.bytes.is_empty())));
