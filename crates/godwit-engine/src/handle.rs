@@ -65,7 +65,7 @@ impl<H: Handler> Shared<H> {
         }
         let mut shard = self.lock();
         shard.stop(&why);
-        let wakes = std::mem::take(&mut shard.wakes);
+        let wakes = shard.take_wakes();
         drop(shard);
         wakes.into_iter().for_each(Waker::wake);
     }
@@ -123,7 +123,7 @@ impl<H: Handler> ShardHandle<H> {
         let mut shard = self.shared.lock();
         let result = shard.with(visit);
         shard.transmit_first_flights();
-        let wakes = std::mem::take(&mut shard.wakes);
+        let wakes = shard.take_wakes();
         drop(shard);
         wakes.into_iter().for_each(Waker::wake);
         self.shared.schedule();
@@ -135,7 +135,7 @@ impl<H: Handler> ShardHandle<H> {
     pub fn with_if<R>(&self, visit: impl FnOnce(&mut ShardCx<'_>, &mut H) -> (R, bool)) -> R {
         let mut shard = self.shared.lock();
         let (result, consequences) = shard.with(visit);
-        let wakes = std::mem::take(&mut shard.wakes);
+        let wakes = shard.take_wakes();
         drop(shard);
         wakes.into_iter().for_each(Waker::wake);
         if consequences {

@@ -221,7 +221,8 @@ impl<H> Shard<H> {
 
     /// Lets what is due happen.
     pub(crate) fn run_timers(&mut self) {
-        if self.endpoint.deadline().is_some_and(|deadline| deadline <= self.now) {
+        // What has come and is not taken in yet may be what is waited for.
+        if !self.rest && self.endpoint.deadline().is_some_and(|deadline| deadline <= self.now) {
             self.endpoint.on_timeout(self.now);
         }
     }
@@ -340,6 +341,8 @@ impl<H> Shard<H> {
         if !self.endpoint.has_first_flights() || !matches!(self.flush(), Ok(None)) {
             return;
         }
+        // TLS has taken its time: by the beginning of the turn, round trips would take as much longer.
+        self.read_clock_again();
         self.send.clear();
         self.progress = Progress::default();
         self.endpoint.transmit_first_flights(self.now, &mut self.send);
@@ -422,6 +425,11 @@ impl<H> Shard<H> {
     /// Wakes whom a turn has found: for who has the shard to himself, with no lock.
     pub(crate) fn wake(&mut self) {
         self.wakes.drain(..).for_each(Waker::wake);
+    }
+
+    /// Whom a visit has found, to be woken with no lock held. Mostly there is nobody, and the memory stays for the next.
+    pub(crate) fn take_wakes(&mut self) -> Vec<Waker> {
+        if self.wakes.is_empty() { Vec::new() } else { std::mem::take(&mut self.wakes) }
     }
 
     pub(crate) fn split(&mut self) -> (ShardCx<'_>, &mut H) {

@@ -57,6 +57,8 @@ pub struct Driver<H: Handler> {
     config: DriverConfig,
     ports: Vec<Port>,
     ports_version: u64,
+    /// The port that is received from first.
+    first_port: usize,
     /// Where other processes' datagrams come in.
     handed_on: HandedOnPort,
     timer: DeadlineTimer,
@@ -68,6 +70,8 @@ pub struct Driver<H: Handler> {
     held: Held,
     /// Somebody has used a handle since the poll before.
     changed: bool,
+    /// There is nothing to do until something comes.
+    waits: bool,
 }
 
 /// Whether what there is to send waits for those who may have something to add.
@@ -108,6 +112,7 @@ impl<H: Handler> Driver<H> {
             config,
             ports,
             ports_version,
+            first_port: 0,
             handed_on,
             timer: DeadlineTimer::new()?,
             spinner,
@@ -116,6 +121,7 @@ impl<H: Handler> Driver<H> {
             register_at: None,
             held: Held::No,
             changed: false,
+            waits: false,
         })
     }
 
@@ -146,8 +152,7 @@ impl<H: Handler> Driver<H> {
         } else if again {
             cx.waker().wake_by_ref();
         } else {
-            // The other end's turn is the time to make ready what is needed for the next handshake.
-            let _ = make_key_share_ready();
+            self.waits = true;
         }
         Ok(Poll::Pending)
     }
@@ -275,49 +280,23 @@ impl<H: Handler> TurnHost for DriverTurn<'_, '_, H> {
 
     /// Receives and answers batch by batch until there is nothing or the budget is spent, which is true.
     fn receive(&mut self) -> io::Result<bool> {
-        let DriverTurn { driver, shard, cx } = self;
-        let held = driver.held;
-        driver.held = held.next(driver.changed);
-        if held != Held::No && driver.held == Held::No {
-            // It is not to wait for what comes now, over which something may be held again.
-            driver.transmit(cx, shard)?;
-        }
+        self.release()?;
+        let DriverTurn { driver, shard, .. } = self;
         driver.shared.take_inbox(&mut driver.foreign);
         shard.receive_foreign(&mut driver.foreign);
         shard.dispatch();
-        let spinning = driver.spinner.is_looking();
-        let mut again = false;
-        if shard.has_rest() && driver.held != Held::No {
+        let (spinning, ports) = (driver.spinner.is_looking(), driver.ports.len());
+        if self.receive_rest()? {
             return Ok(true);
         }
-        for number in 0..driver.ports.len() {
-            // While registering fails, ports and sockets are not the same.
-            let at = driver.ports.get(number).and_then(|port| shard.index_of(port.id(), number));
-            let Some(at) = at else { continue };
-            if driver.ports.get_mut(number).is_some_and(|port| port.has_errors(cx)) {
-                shard.receive_errors_from(at);
-                shard.dispatch();
-            }
-            let mut budget = driver.config.batches_per_poll.max(1);
-            while let Some(port) = driver.ports.get(number) {
-                let Some(received) = port.receive(cx, shard, at, spinning)? else { break };
-                if received.runs > 0 {
-                    driver.spinner.on_received(shard.begin_turn());
-                    shard.dispatch();
-                    driver.send(cx, shard)?;
-                }
-                if shard.has_rest() {
-                    if driver.held != Held::No {
-                        return Ok(true);
-                    }
-                    continue;
-                }
-                // Datagrams of no bytes, and errors, are no runs, but take their time, too.
-                budget = budget.saturating_sub(1);
-                if budget == 0 && received.more {
-                    again = true;
-                    break;
-                }
+        let mut again = false;
+        let first = if self.driver.first_port < ports { self.driver.first_port } else { 0 };
+        for number in (first..ports).chain(0..first) {
+            again |= self.receive_from(number, spinning)?;
+            if self.shard.has_rest() {
+                // After it, it is the next one's turn.
+                self.driver.first_port = number.saturating_add(1);
+                return Ok(true);
             }
         }
         Ok(again)
@@ -334,6 +313,69 @@ impl<H: Handler> TurnHost for DriverTurn<'_, '_, H> {
     }
 }
 
+impl<H: Handler> DriverTurn<'_, '_, H> {
+    /// Sends what was held, unless that goes on.
+    fn release(&mut self) -> io::Result<()> {
+        let DriverTurn { driver, shard, cx } = self;
+        let held = driver.held;
+        driver.held = held.next(driver.changed);
+        if held != Held::No && driver.held == Held::No {
+            // It is not to wait for what comes now, over which something may be held again.
+            driver.transmit(cx, shard)?;
+        }
+        Ok(())
+    }
+
+    /// Receives from one socket until there is nothing or the budget is spent, which is true.
+    fn receive_from(&mut self, number: usize, spinning: bool) -> io::Result<bool> {
+        let DriverTurn { driver, shard, cx } = self;
+        // While registering fails, ports and sockets are not the same.
+        let at = driver.ports.get(number).and_then(|port| shard.index_of(port.id(), number));
+        let Some(at) = at else { return Ok(false) };
+        if driver.ports.get_mut(number).is_some_and(|port| port.has_errors(cx)) {
+            shard.receive_errors_from(at);
+            shard.dispatch();
+        }
+        let mut budget = driver.config.batches_per_poll.max(1);
+        while let Some(port) = self.driver.ports.get(number) {
+            let Some(received) = port.receive(self.cx, self.shard, at, spinning)? else { break };
+            if received.runs > 0 {
+                self.answer()?;
+                if self.receive_rest()? {
+                    return Ok(true);
+                }
+            }
+            // Datagrams of no bytes, and errors, are no runs, but take their time, too.
+            budget = budget.saturating_sub(1);
+            if budget == 0 && received.more {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Takes in what is left of a batch, a part at a time, and answers each. True if something is left: what is held is to be
+    /// sent before that.
+    fn receive_rest(&mut self) -> io::Result<bool> {
+        while self.shard.has_rest() {
+            if self.driver.held != Held::No {
+                return Ok(true);
+            }
+            self.shard.receive_rest();
+            self.answer()?;
+        }
+        Ok(false)
+    }
+
+    /// Tells of what was received, and sends what there is to say.
+    fn answer(&mut self) -> io::Result<()> {
+        let DriverTurn { driver, shard, cx } = self;
+        driver.spinner.on_received(shard.begin_turn());
+        shard.dispatch();
+        driver.send(cx, shard).map(drop)
+    }
+}
+
 impl<H: Handler> Future for Driver<H> {
     type Output = Result<(), Stopped>;
 
@@ -343,8 +385,13 @@ impl<H: Handler> Future for Driver<H> {
             return Poll::Ready(Ok(()));
         }
         this.changed = this.shared.register_driver(cx.waker());
+        this.waits = false;
         let outcome = this.run(cx);
         this.wakes.drain(..).for_each(Waker::wake);
+        if this.waits {
+            // The other end's turn is the time to make ready what is needed for the next handshake.
+            let _ = make_key_share_ready();
+        }
         match outcome {
             Ok(Poll::Pending) => Poll::Pending,
             Ok(Poll::Ready(())) => {

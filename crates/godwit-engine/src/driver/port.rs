@@ -81,10 +81,6 @@ impl Port {
         at: usize,
         spinning: bool,
     ) -> io::Result<Option<Received>> {
-        if shard.has_rest() {
-            shard.receive_rest();
-            return Ok(Some(Received::new(1, false)));
-        }
         if !shard.receives {
             return Ok(None);
         }
