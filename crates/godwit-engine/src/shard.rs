@@ -11,8 +11,7 @@ use godwit_base::{RecvBatch, SendBatch, SocketId, Time, WallTime};
 use godwit_datapath::{
     Capabilities, Counters, Datapath, Progress, Received, Refused, Sent, TooLarge, Unreachable,
 };
-use godwit_transport::Endpoint;
-use godwit_transport::ForeignBatch;
+use godwit_transport::{Endpoint, ForeignBatch};
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Waker;

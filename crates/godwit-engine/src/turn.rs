@@ -3,9 +3,9 @@
 //! 1. What other processes have handed on is taken in, before anything learns of the present time: it was received a
 //!    little earlier.
 //! 2. What is due happens.
-//! 3. A batch is received from each socket, and what is not for this shard is handed on. A client takes in a batch as far as the
-//!    end of a handshake only, and the rest in the next turn: what TLS has taken long to make is sent before it works on another. The present time is learnt of
-//!    anew when something came: it may be an answer to what was sent since.
+//! 3. A batch is received from each socket, and what is not for this shard is handed on. A client takes in a batch as far as
+//!    the end of a handshake only, and the rest in the next turn: what TLS has taken long to make is sent before it works on
+//!    another. The present time is learnt of anew when something came: it may be an answer to what was sent since.
 //! 4. Events are delivered, and whoever gets them acts on them.
 //! 5. A fair share is sent, what was done in the fourth step included.
 //! 6. Sending may have caused events, too, such as the end of a connection: these are delivered.

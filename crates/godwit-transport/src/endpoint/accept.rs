@@ -139,7 +139,7 @@ impl Endpoint {
             slot.connection.machine.on_batch_end(now);
         }
         self.touch(conn);
-        self.queues.first_flights.push(conn);
+        self.queues.push_first_flight(conn);
         Ok(conn)
     }
 

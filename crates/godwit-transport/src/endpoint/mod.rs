@@ -125,7 +125,7 @@ struct Queues {
     touched: Vec<ConnKey>,
     /// One of them is a client whose handshake the present run has completed.
     finished: bool,
-    /// They have come about since something was sent last, and have a flight of TLS to send.
+    /// They have come about since something was sent last, and have a flight of TLS to send: [`MOST_FIRST_FLIGHTS`] at most.
     first_flights: Vec<ConnKey>,
     /// Their deadlines may have changed since their timers were set.
     untimed: Vec<ConnKey>,
@@ -139,6 +139,19 @@ struct Queues {
     departures: Option<Vec<Option<Time>>>,
     /// Clients that try to connect, in the order in which they began. Some may be done.
     attempts: VecDeque<ConnKey>,
+}
+
+/// First flights that may leave before their turn. While a socket is full, nothing empties the list: those beyond leave as all
+/// else does.
+const MOST_FIRST_FLIGHTS: usize = 64;
+
+impl Queues {
+    /// A connection has come about that has a flight of TLS to send.
+    fn push_first_flight(&mut self, key: ConnKey) {
+        if self.first_flights.len() < MOST_FIRST_FLIGHTS {
+            self.first_flights.push(key);
+        }
+    }
 }
 
 /// The time of day, as of the last batch.
@@ -262,7 +275,7 @@ impl Endpoint {
         // What is said early goes with the ClientHello.
         if self.connection(key).is_some_and(|client| client.early_data_status() == EarlyDataStatus::NotTried)
         {
-            self.queues.first_flights.push(key);
+            self.queues.push_first_flight(key);
         }
         Ok(key)
     }

@@ -221,6 +221,17 @@ fn first_flights_leave_before_all_else_and_once() {
 }
 
 #[test]
+fn first_flights_beyond_a_number_wait_for_their_turn() {
+    let (mut pair, _) = connected::<1>();
+    let count = super::super::MOST_FIRST_FLIGHTS + 10;
+    for _ in 0..count {
+        pair.connect();
+    }
+    assert_eq!(runs(&mut pair, true), super::super::MOST_FIRST_FLIGHTS);
+    assert_eq!(runs(&mut pair, false), 10);
+}
+
+#[test]
 fn a_batch_is_left_behind_the_end_of_a_clients_handshake() {
     let mut pair = Pair::new(false);
     let keys = [pair.connect(), pair.connect()];
