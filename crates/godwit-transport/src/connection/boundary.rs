@@ -6,6 +6,7 @@ use crate::resumption::{Found, Network, ServerMemory};
 use bytes::Bytes;
 use godwit_base::Ecn;
 use godwit_recovery::SavedState;
+use godwit_tls::keys::LevelKeys;
 use godwit_wire::transport_parameters::PreferredAddress;
 use godwit_wire::{ConnectionId, ResetToken};
 use std::net::SocketAddr;
@@ -43,6 +44,8 @@ pub(crate) struct ServerArgs<'a> {
     pub config: Arc<ServerConfig>,
     /// The version with which to answer.
     pub version: u32,
+    /// The Initial keys of that version, where they are known already.
+    pub initial_keys: Option<LevelKeys>,
     /// The version of the client's packets.
     pub original_version: u32,
     /// Where the client is.

@@ -214,7 +214,10 @@ impl Machine {
         settings.saved = args.saved;
         begin_with(&mut settings, &config, args.network);
         let recovery = PathRecovery::new(now, &settings);
-        let keys = initial_keys(args.version, &args.client_dcid, Side::Server)?;
+        let keys = match args.initial_keys {
+            Some(keys) => keys,
+            None => initial_keys(args.version, &args.client_dcid, Side::Server)?,
+        };
         let (original, spoken) = (args.original_version, args.versions);
         let versions = Versions::server(original, args.version, &args.client_dcid, spoken);
         let mut local_cids = LocalCids::new(args.local_cid, args.reset_token);

@@ -86,6 +86,7 @@ impl Pair {
         let server_args = ServerArgs {
             config: server.clone(),
             version: 1,
+            initial_keys: None,
             original_version: 1,
             path: server_path,
             local_cid: cid(2),

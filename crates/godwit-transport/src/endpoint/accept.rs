@@ -99,9 +99,11 @@ impl Endpoint {
         let answered = incoming.answered();
         let local_cid = answered.local_cid.unwrap_or_else(|| self.fresh_cid());
         let preferred = self.preferred_address(&config);
+        let version = incoming.choose_version(self.config.upgrade_to);
         let args = ServerArgs {
             config,
-            version: incoming.choose_version(self.config.upgrade_to),
+            version,
+            initial_keys: incoming.take_keys(version),
             original_version: first.version,
             path: first.path,
             local_cid,

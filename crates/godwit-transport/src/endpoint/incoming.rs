@@ -18,7 +18,7 @@ use crate::path::PathKey;
 use godwit_base::timer_queue::TimerQueue;
 use godwit_base::{Ecn, Slab, Time};
 use godwit_tls::client_hello::{ClientHello, Parsed, Peek};
-use godwit_tls::keys;
+use godwit_tls::keys::{self, LevelKeys};
 use godwit_wire::constants::MIN_INITIAL_DATAGRAM;
 use godwit_wire::frame::Frames;
 use godwit_wire::header::{self, Packet, PacketType};
@@ -65,6 +65,8 @@ pub struct Incoming {
     fruitless: u16,
     peek: Peek,
     hello: Option<ClientHello>,
+    /// The Initial keys, once the ClientHello has been read with them: the connection goes on with them.
+    keys: Option<Box<LevelKeys>>,
     begun_at: Time,
     /// Once it has turned out that one datagram has not all of the ClientHello.
     beginning: Option<Box<Beginning>>,
@@ -86,6 +88,7 @@ impl Incoming {
             fruitless: 0,
             peek,
             hello: None,
+            keys: None,
             begun_at: now,
             beginning: None,
             #[cfg(test)]
@@ -101,6 +104,12 @@ impl Incoming {
     /// True if the client can still be asked to prove its address: it has not, and has had no other answer.
     pub fn may_retry(&self) -> bool {
         !self.first.validated && self.answered().packets == 0
+    }
+
+    /// The Initial keys of a version, if the ClientHello has been read with them.
+    pub(super) fn take_keys(&mut self, version: u32) -> Option<LevelKeys> {
+        let keys = self.keys.take()?;
+        (version == self.first.version).then_some(*keys)
     }
 
     /// What the connection has to know of it.
@@ -545,6 +554,10 @@ impl Incoming {
             numbers.push(number);
             match self.peek_frames(payload.get(..len).unwrap_or_default()) {
                 Peeked::Partial => peeked = Peeked::Partial,
+                Peeked::Complete => {
+                    self.keys = Some(Box::new(keys));
+                    return Peeked::Complete;
+                }
                 decisive => return decisive,
             }
         }

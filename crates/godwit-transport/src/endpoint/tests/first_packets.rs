@@ -40,6 +40,18 @@ fn piece(at: u64, size: usize) -> Vec<u8> {
     Initial { number: at, offset: at, size, ..Initial::new(1, &hello[at as usize..][..1]) }.seal()
 }
 
+#[test]
+fn the_keys_with_which_a_hello_was_read_are_those_of_the_connection() {
+    let mut rig = Rig::new(false);
+    let mut keys_of = |client: u8, version: u32| {
+        rig.receive(&first_initial(client));
+        let key = waiting(&rig, &cid(client)).unwrap();
+        rig.endpoint.incoming.remove(key).unwrap().take_keys(version)
+    };
+    assert!(keys_of(1, 1).is_some());
+    assert!(keys_of(2, godwit_wire::version::V2).is_none(), "they are of another version");
+}
+
 /// A server that accepts so many bytes early.
 fn accepting_early(bytes: u32) -> Rig {
     let mut rig = Rig::new(false);
