@@ -74,7 +74,7 @@ impl Machine {
         self.observe_time(now);
         let arrival = self.paths.on_datagram(&key, datagram.len());
         if arrival == Arrival::Ignored {
-            increment(&mut self.stats.datagrams_ignored);
+            increment(&mut self.stats.irregular_mut().datagrams_ignored);
             self.observe_dropped(None, datagram.len(), DropTrigger::Rejected);
             return;
         }
@@ -142,7 +142,7 @@ impl Machine {
                 if self.reads(packet_type, version) =>
             {
                 if packet_type == PacketType::Initial && !self.accepts_initial(origin, token.is_empty()) {
-                    increment(&mut self.stats.inadmissible);
+                    increment(&mut self.stats.irregular_mut().inadmissible);
                     let name = Some(PacketName::of(packet_type));
                     self.observe_dropped(name, bytes.len(), DropTrigger::Invalid);
                     return;
@@ -213,7 +213,7 @@ impl Machine {
         }
         let len = bytes.len();
         let Some(opened) = self.open_zero_rtt(now, origin, dcid, pn_offset, bytes) else {
-            self.stats.undecryptable.count(PacketType::ZeroRtt);
+            self.stats.irregular_mut().undecryptable.count(PacketType::ZeroRtt);
             self.early.on_unopened(self.side);
             return self.observe_dropped(Some(PacketName::ZeroRtt), len, DropTrigger::KeyUnavailable);
         };
@@ -263,7 +263,7 @@ impl Machine {
     ) -> Option<Opened<'a>> {
         let space_id = space_of(packet_type)?;
         let Some(level) = self.spaces.handshake_space_mut(space_id) else {
-            self.stats.undecryptable.count(packet_type);
+            self.stats.irregular_mut().undecryptable.count(packet_type);
             self.observe_dropped(Some(PacketName::of(packet_type)), bytes.len(), DropTrigger::KeyUnavailable);
             return None;
         };
@@ -277,7 +277,7 @@ impl Machine {
         let packet_len = header.len().saturating_add(payload.len());
         let path = origin.protected_as(&self.paths);
         let Some(len) = keys.opener.open(path.nonce_id(), number, header, payload) else {
-            self.stats.undecryptable.count(packet_type);
+            self.stats.irregular_mut().undecryptable.count(packet_type);
             self.observe_dropped(
                 Some(PacketName::of(packet_type)),
                 packet_len,
@@ -308,7 +308,7 @@ impl Machine {
         match self.open_short(now, origin, dcid, pn_offset, bytes) {
             Ok(Some(opened)) => self.process(now, origin, opened),
             Ok(None) => {
-                self.stats.undecryptable.count(PacketType::OneRtt);
+                self.stats.irregular_mut().undecryptable.count(PacketType::OneRtt);
                 self.observe_dropped(Some(PacketName::OneRtt), bytes.len(), DropTrigger::DecryptionFailure);
                 if tail.is_some_and(|tail| self.parts.remote_cids.matches_reset(&tail)) {
                     self.on_stateless_reset(now);
@@ -361,7 +361,7 @@ impl Machine {
         let Opened { mut info, reserved, spin, payload } = opened;
         let Some(space) = self.spaces.get_mut(info.space) else { return };
         if space.acks.is_duplicate(info.number) {
-            increment(&mut self.stats.duplicate);
+            increment(&mut self.stats.irregular_mut().duplicate);
             self.observe_dropped(Some(PacketName::of(info.packet_type)), info.len, DropTrigger::Duplicate);
             return;
         }

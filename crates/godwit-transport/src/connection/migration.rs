@@ -30,7 +30,7 @@ pub(super) struct Migration {
     /// The active path goes on with the id of the one before, for want of another.
     pub(super) shares_id: bool,
     /// The peer's address of the handshake, if it does not support that the client leaves it.
-    pinned_to: Option<SocketAddr>,
+    pinned_to: Option<Box<SocketAddr>>,
     /// The path that was last told to be active.
     pub(super) announced_active: PathId,
     /// The path that was last told to be active and validated.
@@ -70,7 +70,7 @@ impl Migration {
         disabled: bool,
         preferred: Option<PreferredAddress>,
     ) {
-        self.pinned_to = Some(handshake).filter(|_| disabled);
+        self.pinned_to = disabled.then(|| Box::new(handshake));
         // The other family may be out of this socket's reach.
         self.preferred = preferred.and_then(|preferred| match handshake {
             SocketAddr::V4(_) => preferred.ipv4.map(SocketAddr::V4),
@@ -80,7 +80,7 @@ impl Migration {
 
     /// Whether the peer supports that packets come from another address to `remote`.
     fn is_allowed_to(&self, remote: SocketAddr) -> bool {
-        self.pinned_to != Some(remote)
+        self.pinned_to.as_deref() != Some(&remote)
     }
 }
 

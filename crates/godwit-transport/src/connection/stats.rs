@@ -122,6 +122,9 @@ pub struct PacketCounts {
 }
 
 impl PacketCounts {
+    const NONE: PacketCounts =
+        PacketCounts { initial: 0, handshake: 0, zero_rtt: 0, one_rtt: 0, retry: 0, version_negotiation: 0 };
+
     /// Packets of all types.
     pub const fn total(&self) -> u64 {
         let PacketCounts { initial, handshake, zero_rtt, one_rtt, retry, version_negotiation } = *self;
@@ -156,19 +159,36 @@ impl PacketCounts {
 pub(super) struct Counters {
     pub(super) datagrams_sent: u64,
     pub(super) bytes_sent: u64,
-    pub(super) datagrams_refused: u64,
     pub(super) datagrams_received: u64,
     pub(super) bytes_received: u64,
-    pub(super) datagrams_ignored: u64,
     pub(super) sent: PacketCounts,
     pub(super) received: PacketCounts,
+    pub(super) acks_sent: u64,
+    pub(super) acks_received: u64,
+    pub(super) ptos: u64,
+    /// Most connections have nothing to count there, and no memory for it.
+    irregular: Option<Box<Irregular>>,
+}
+
+/// What should not happen, but does on some networks and to some connections.
+#[derive(Debug, Default)]
+pub(super) struct Irregular {
+    pub(super) datagrams_refused: u64,
+    pub(super) datagrams_ignored: u64,
     pub(super) undecryptable: PacketCounts,
     /// Packets dropped before it was tried to open them.
     pub(super) inadmissible: u64,
     pub(super) duplicate: u64,
-    pub(super) acks_sent: u64,
-    pub(super) acks_received: u64,
-    pub(super) ptos: u64,
+}
+
+impl Irregular {
+    const NONE: Irregular = Irregular {
+        datagrams_refused: 0,
+        datagrams_ignored: 0,
+        undecryptable: PacketCounts::NONE,
+        inadmissible: 0,
+        duplicate: 0,
+    };
 }
 
 impl Counters {
@@ -179,7 +199,19 @@ impl Counters {
     }
 
     pub(super) fn on_refused(&mut self, datagrams: usize) {
-        self.datagrams_refused = self.datagrams_refused.saturating_add(datagrams as u64);
+        let refused = &mut self.irregular_mut().datagrams_refused;
+        *refused = refused.saturating_add(datagrams as u64);
+    }
+
+    /// What did not go as usual so far.
+    pub(super) fn irregular(&self) -> &Irregular {
+        self.irregular.as_deref().unwrap_or(&Irregular::NONE)
+    }
+
+    /// The same, to count there.
+    #[cold]
+    pub(super) fn irregular_mut(&mut self) -> &mut Irregular {
+        self.irregular.get_or_insert_default()
     }
 
     pub(super) fn on_received(&mut self, len: usize) {

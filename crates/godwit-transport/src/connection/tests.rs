@@ -150,6 +150,12 @@ fn events(connection: &mut Connection) -> Vec<Event> {
     std::iter::from_fn(|| connection.next_event()).collect()
 }
 
+/// Allocators hand out steps: the next one after this is 5 KiB, and a server has many connections.
+#[test]
+fn a_connection_fits_into_four_kibibytes() {
+    assert!(size_of::<Connection>() <= 4096, "{}", size_of::<Connection>());
+}
+
 #[test]
 fn handshake_completes_and_is_confirmed() {
     let mut pair = Pair::new(TransportConfig::default());

@@ -42,15 +42,15 @@ impl Challenge {
     const SHORTEST_INTERVAL: Duration = Duration::from_millis(20);
 
     /// A challenge to be sent at once. `pto` is the present probe timeout.
-    pub(super) fn new(now: Time, pto: Duration) -> Self {
+    pub(super) fn new(now: Time, pto: Duration) -> Box<Self> {
         let limit = pto.max(Self::INITIAL_PTO).saturating_mul(3);
-        Challenge {
+        Box::new(Challenge {
             attempts: VecDeque::new(),
             due: true,
             interval: pto.clamp(Self::SHORTEST_INTERVAL, Self::INITIAL_PTO),
             retry_at: Time::MAX,
             expires: now + limit,
-        }
+        })
     }
 
     pub(super) const fn is_due(&self) -> bool {

@@ -116,7 +116,8 @@ pub(crate) struct Path {
     credit: Credit,
     /// The peer has answered from here, see [`Path::has_answered`].
     answered: bool,
-    challenge: Option<Challenge>,
+    /// Boxed: hardly any path is being challenged, and connections are many.
+    challenge: Option<Box<Challenge>>,
     responses: Responses,
     /// A challenge to it went unanswered while there was no better path.
     suspect: bool,
@@ -238,7 +239,7 @@ impl Path {
     }
 
     fn wants_challenge(&self) -> bool {
-        self.challenge.as_ref().is_some_and(Challenge::is_due)
+        self.challenge.as_deref().is_some_and(Challenge::is_due)
     }
 
     /// The same of the active path, where answers have to wait for the window like all that elicits acknowledgements: each

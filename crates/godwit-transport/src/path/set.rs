@@ -438,7 +438,7 @@ impl PathSet {
         if self.others.is_empty() && self.active.challenge.is_none() {
             return None;
         }
-        let challenges = self.all().filter_map(|path| path.challenge.as_ref()).map(Challenge::deadline);
+        let challenges = self.all().filter_map(|path| path.challenge.as_deref()).map(Challenge::deadline);
         let unused = self.others.iter().filter_map(|path| self.unused_at(path));
         challenges.chain(unused).min()
     }

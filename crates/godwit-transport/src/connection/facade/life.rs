@@ -75,22 +75,23 @@ impl Connection {
     /// Counters and estimates as they stand.
     pub fn stats(&self) -> ConnectionStats {
         let counters = &self.machine.stats;
+        let irregular = counters.irregular();
         let recovery = &self.machine.paths.active().recovery;
         let (path, rtt, streams) = (recovery.stats(), recovery.rtt(), self.machine.parts.streams.stats());
         ConnectionStats {
             datagrams_sent: counters.datagrams_sent,
             bytes_sent: counters.bytes_sent,
-            datagrams_refused: counters.datagrams_refused,
+            datagrams_refused: irregular.datagrams_refused,
             datagrams_received: counters.datagrams_received,
             bytes_received: counters.bytes_received,
-            datagrams_ignored: counters.datagrams_ignored,
+            datagrams_ignored: irregular.datagrams_ignored,
             packets_sent: counters.sent.total(),
             packets_sent_by_type: counters.sent,
             packets_received: counters.received.total(),
             packets_received_by_type: counters.received,
-            packets_dropped: counters.undecryptable.total().saturating_add(counters.inadmissible),
-            packets_undecryptable: counters.undecryptable,
-            packets_duplicate: counters.duplicate,
+            packets_dropped: irregular.undecryptable.total().saturating_add(irregular.inadmissible),
+            packets_undecryptable: irregular.undecryptable,
+            packets_duplicate: irregular.duplicate,
             acks_sent: counters.acks_sent,
             acks_received: counters.acks_received,
             packets_lost: path.packets_lost,
