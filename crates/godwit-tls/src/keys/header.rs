@@ -1,9 +1,8 @@
-//! Header protection (RFC 9001 section 5.4), one packet at a time on receipt, a batch at a time when
-//! sending.
+//! Header protection (RFC 9001 section 5.4), a batch at a time when sending, and on receipt where packets came together.
 
 use super::SealFailed;
 use crate::crypto::{MASK_LEN, SAMPLE_LEN};
-use crate::provider::FoundHeaderKey;
+use crate::provider::{FoundHeaderKey, remove_mask};
 use godwit_wire::Reader;
 use godwit_wire::packet_number::TruncatedPacketNumber;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -86,6 +85,29 @@ impl HeaderSealer {
     }
 }
 
+/// What header protection has put over the header of one packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mask([u8; MASK_LEN]);
+
+/// The masks of packets that came together, made before their turns come: the packets are as they came until then.
+#[derive(Debug)]
+pub struct MasksAhead {
+    masks: [u8; BATCH * MASK_LEN],
+    count: usize,
+}
+
+impl MasksAhead {
+    /// Packets for which masks are made in one call at most.
+    pub const MOST: usize = BATCH;
+
+    /// The mask of a packet, counted from 0 on. Where none was made, the packet is unmasked without.
+    #[inline]
+    pub fn of(&self, index: usize) -> Option<Mask> {
+        let (masks, _) = self.masks.as_chunks();
+        masks.get(..self.count)?.get(index).copied().map(Mask)
+    }
+}
+
 /// Removes header protection.
 pub struct HeaderOpener {
     key: FoundHeaderKey,
@@ -101,17 +123,52 @@ impl HeaderOpener {
         self.key.forget();
     }
 
+    /// Makes the masks of packets that fill `run`, `stride` bytes each but for the last, and whose packet numbers all begin at
+    /// `pn_offset`; of no more than [`MasksAhead::MOST`]. Those of packets that are too short, or of other keys, are of no
+    /// use. `None` if this key makes masks one by one only.
+    #[inline]
+    pub fn masks_ahead(&self, run: &[u8], stride: usize, pn_offset: usize) -> Option<MasksAhead> {
+        // What another provider would refuse is not asked for.
+        let FoundHeaderKey::Ours(key) = &self.key else { return None };
+        let (mut samples, mut count) = ([0; BATCH * SAMPLE_LEN], 0_usize);
+        for (packet, slot) in run.chunks(stride.max(1)).zip(samples.chunks_mut(SAMPLE_LEN)) {
+            if let Some(sample) = sample(packet, pn_offset) {
+                slot.copy_from_slice(sample);
+            }
+            count = count.saturating_add(1);
+        }
+        let mut ahead = MasksAhead { masks: [0; BATCH * MASK_LEN], count };
+        let samples = samples.get(..count.saturating_mul(SAMPLE_LEN))?;
+        key.masks(samples, ahead.masks.get_mut(..count.saturating_mul(MASK_LEN))?).ok()?;
+        Some(ahead)
+    }
+
+    /// As [`HeaderOpener::unmask_ahead`], with a mask that is made now.
+    #[inline]
+    pub fn unmask(&self, packet: &mut [u8], pn_offset: usize) -> Option<(u8, TruncatedPacketNumber)> {
+        self.unmask_ahead(packet, pn_offset, None)
+    }
+
     /// Unprotects the header of `packet`, whose packet number begins at `pn_offset`, in place. Returns its
     /// first byte and packet number, or `None` if the packet is too short to be one.
     ///
     /// Nothing has been authenticated: reserved bits are judged only after the payload has been opened
-    /// (RFC 9000 section 17.2).
+    /// (RFC 9000 section 17.2). `mask` is what [`HeaderOpener::masks_ahead`] has made for this packet, if anything.
     #[inline]
-    pub fn unmask(&self, packet: &mut [u8], pn_offset: usize) -> Option<(u8, TruncatedPacketNumber)> {
+    pub fn unmask_ahead(
+        &self,
+        packet: &mut [u8],
+        pn_offset: usize,
+        mask: Option<Mask>,
+    ) -> Option<(u8, TruncatedPacketNumber)> {
         let (head, tail) = packet.split_at_mut_checked(pn_offset)?;
         let (number, rest) = tail.split_at_mut_checked(LONGEST_PACKET_NUMBER)?;
         let first = head.first_mut()?;
-        self.key.any().decrypt_in_place(rest.get(..SAMPLE_LEN)?, first, number).ok()?;
+        let sample = rest.get(..SAMPLE_LEN)?;
+        match mask {
+            Some(Mask(mask)) => remove_mask(mask, first, number),
+            None => self.key.any().decrypt_in_place(sample, first, number).ok()?,
+        }
         let len = usize::from(*first & 0x03).saturating_add(1);
         let number = TruncatedPacketNumber::decode(&mut Reader::new(number), len).ok()?;
         Some((*first, number))

@@ -13,7 +13,7 @@ mod test_vectors;
 #[cfg(test)]
 mod tests;
 
-pub use header::{HeaderOpener, HeaderSealer, PacketSpan};
+pub use header::{HeaderOpener, HeaderSealer, Mask, MasksAhead, PacketSpan};
 pub use initial::{initial, retry_integrity_tag, tls_version};
 pub use one_rtt::{KeysUsed, OneRtt};
 pub use schedule::{Ratchet, Schedule};

@@ -14,6 +14,9 @@ use rustls::Error;
 use rustls::quic::HeaderProtectionKey;
 use std::sync::OnceLock;
 
+/// A packet number has at most as many bytes.
+const LONGEST_NUMBER: usize = MASK_LEN - 1;
+
 /// See the module.
 pub(crate) struct HeaderKey {
     protection: &'static Protection,
@@ -45,20 +48,20 @@ impl HeaderKey {
     }
 
     fn apply(&self, sample: &[u8], first: &mut u8, number: &mut [u8], sealing: bool) -> Result<(), Error> {
-        let [first_mask, number_mask @ ..] = self.mask(sample)?;
-        if number.len() > number_mask.len() {
+        let mask = self.mask(sample)?;
+        if number.len() > LONGEST_NUMBER {
             return Err(refused());
         }
-        let sealed = *first ^ first_mask & protected_bits(*first);
-        // The length of the packet number stands in the unprotected first byte.
-        let plain = if sealing { *first } else { sealed };
-        let len = usize::from(plain & 0x03).saturating_add(1);
-        *first = sealed;
-        number.iter_mut().zip(number_mask).take(len).for_each(|(byte, mask)| *byte ^= mask);
+        if sealing {
+            add(mask, first, number)
+        } else {
+            remove(mask, first, number)
+        }
         Ok(())
     }
 
-    fn masks(&self, samples: &[u8], masks: &mut [u8]) -> Result<(), Error> {
+    /// Writes a mask for each of `samples`, which stand back to back.
+    pub(crate) fn masks(&self, samples: &[u8], masks: &mut [u8]) -> Result<(), Error> {
         let count = samples.len() / SAMPLE_LEN;
         if !samples.len().is_multiple_of(SAMPLE_LEN) || masks.len() != count.saturating_mul(MASK_LEN) {
             return Err(refused());
@@ -89,6 +92,27 @@ impl HeaderProtectionKey for HeaderKey {
     fn sample_len(&self) -> usize {
         SAMPLE_LEN
     }
+}
+
+/// Protects the header that begins with `first`.
+#[inline]
+fn add(mask: [u8; MASK_LEN], first: &mut u8, number: &mut [u8]) {
+    // The length of the packet number stands in the unprotected first byte.
+    mask_number(mask, *first, number);
+    *first ^= mask[0] & protected_bits(*first);
+}
+
+/// Removes the protection of the header that begins with `first`.
+#[inline]
+pub(crate) fn remove(mask: [u8; MASK_LEN], first: &mut u8, number: &mut [u8]) {
+    *first ^= mask[0] & protected_bits(*first);
+    mask_number(mask, *first, number);
+}
+
+#[inline]
+fn mask_number([_, mask @ ..]: [u8; MASK_LEN], plain_first: u8, number: &mut [u8]) {
+    let len = usize::from(plain_first & 0x03).saturating_add(1);
+    number.iter_mut().zip(mask).take(len).for_each(|(byte, mask)| *byte ^= mask);
 }
 
 /// The bits of a first byte that header protection covers (RFC 9001 section 5.4.1).

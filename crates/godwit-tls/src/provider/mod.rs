@@ -19,7 +19,7 @@ mod ready_share;
 mod records;
 pub(crate) mod ticket_secret;
 
-pub(crate) use header_key::HeaderKey;
+pub(crate) use header_key::{HeaderKey, remove as remove_mask};
 pub(crate) use laid_aside::{FoundHeaderKey, FoundPacketKey, laying_aside};
 pub(crate) use laid_aside::{header_key as found_header_key, packet_key as found_packet_key};
 pub(crate) use packet_key::AeadPacketKey;

@@ -12,7 +12,7 @@ use crate::observe::{DropTrigger, PacketName};
 use crate::path::{Arrival, PathId, PathKey, PathSet};
 use godwit_base::{Ecn, Time};
 use godwit_recovery::SpaceId;
-use godwit_tls::keys::{EarlyKeys, KeysUsed};
+use godwit_tls::keys::{EarlyKeys, KeysUsed, Mask, MasksAhead};
 use godwit_wire::constants::{MIN_INITIAL_DATAGRAM, RESET_TOKEN_LEN};
 use godwit_wire::frame::Frames;
 use godwit_wire::header::{self, Packet, PacketType};
@@ -68,6 +68,33 @@ impl Machine {
     /// Takes in a datagram that the endpoint found to be this connection's. Its bytes are decrypted in
     /// place.
     pub(crate) fn receive(&mut self, now: Time, key: PathKey, ecn: Ecn, datagram: &mut [u8]) {
+        self.receive_ahead(now, key, ecn, datagram, None);
+    }
+
+    /// Makes the masks of 1-RTT packets, `stride` bytes each but for the last, that are about to be given to
+    /// [`Machine::receive_ahead`] one after another. Nothing of them is judged, and nothing altered.
+    #[inline]
+    pub(crate) fn masks_ahead(&self, run: &[u8], stride: usize) -> Option<MasksAhead> {
+        // What strangers send must not take the memory of an idle connection: it is left to the packets that turn out to be
+        // authentic.
+        if self.timers.is_memory_released() || self.lifecycle.is_handshaking() || self.lifecycle.is_drained()
+        {
+            return None;
+        }
+        let keys = self.spaces.data.keys.as_ref()?;
+        keys.header_opener.masks_ahead(run, stride, self.local_cid_len().saturating_add(1))
+    }
+
+    /// As [`Machine::receive`]. `mask` is what [`Machine::masks_ahead`] has made for this datagram, should its first packet
+    /// be one of 1-RTT.
+    pub(crate) fn receive_ahead(
+        &mut self,
+        now: Time,
+        key: PathKey,
+        ecn: Ecn,
+        datagram: &mut [u8],
+        mut mask: Option<Mask>,
+    ) {
         if self.lifecycle.is_drained() {
             return;
         }
@@ -103,7 +130,7 @@ impl Machine {
             let Some((packet_bytes, next)) = std::mem::take(&mut rest).split_at_mut_checked(end) else {
                 break;
             };
-            self.on_packet(now, &origin, packet, packet_bytes);
+            self.on_packet(now, &origin, packet, packet_bytes, mask.take());
             rest = next;
         }
         self.lifecycle.on_packet_while_closing();
@@ -124,11 +151,18 @@ impl Machine {
     /// A packet kept because it could not be opened when it came.
     pub(super) fn receive_early(&mut self, now: Time, origin: &Datagram, packet: &mut [u8]) {
         if let Ok(parsed) = header::parse(packet, self.local_cid_len()) {
-            self.on_packet(now, origin, parsed, packet);
+            self.on_packet(now, origin, parsed, packet, None);
         }
     }
 
-    fn on_packet(&mut self, now: Time, origin: &Datagram, packet: Packet, bytes: &mut [u8]) {
+    fn on_packet(
+        &mut self,
+        now: Time,
+        origin: &Datagram,
+        packet: Packet,
+        bytes: &mut [u8],
+        mask: Option<Mask>,
+    ) {
         if let Packet::Long { packet_type: PacketType::Initial, version, packet_number_offset, .. } = &packet
             && *version != self.version
         {
@@ -136,7 +170,7 @@ impl Machine {
         }
         match packet {
             Packet::Short { dcid, packet_number_offset, .. } => {
-                self.on_short_packet(now, origin, dcid, packet_number_offset, bytes);
+                self.on_short_packet(now, origin, dcid, (packet_number_offset, mask), bytes);
             }
             Packet::Long { packet_type, version, dcid, scid, token, packet_number_offset, .. }
                 if self.reads(packet_type, version) =>
@@ -296,7 +330,7 @@ impl Machine {
         now: Time,
         origin: &Datagram,
         dcid: ConnectionId,
-        pn_offset: usize,
+        number: (usize, Option<Mask>),
         bytes: &mut [u8],
     ) {
         // Before the handshake is complete the peer's identity is unknown (RFC 9001 section 5.7).
@@ -305,7 +339,7 @@ impl Machine {
             return;
         }
         let tail = bytes.last_chunk::<RESET_TOKEN_LEN>().copied();
-        match self.open_short(now, origin, dcid, pn_offset, bytes) {
+        match self.open_short(now, origin, dcid, number, bytes) {
             Ok(Some(opened)) => self.process(now, origin, opened),
             Ok(None) => {
                 self.stats.irregular_mut().undecryptable.count(PacketType::OneRtt);
@@ -325,11 +359,12 @@ impl Machine {
         now: Time,
         origin: &Datagram,
         dcid: ConnectionId,
-        pn_offset: usize,
+        (pn_offset, mask): (usize, Option<Mask>),
         bytes: &'a mut [u8],
     ) -> Result<Option<Opened<'a>>, WireError> {
         let Some(keys) = self.spaces.data.keys.as_mut() else { return Ok(None) };
-        let Some((first, truncated)) = keys.header_opener.unmask(bytes, pn_offset) else { return Ok(None) };
+        let unmasked = keys.header_opener.unmask_ahead(bytes, pn_offset, mask);
+        let Some((first, truncated)) = unmasked else { return Ok(None) };
         let number = truncated.expand(self.spaces.data.space.acks.next_expected());
         let split = bytes.split_at_mut_checked(pn_offset.saturating_add(truncated.len()));
         let Some((header, payload)) = split else { return Ok(None) };

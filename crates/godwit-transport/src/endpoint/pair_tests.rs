@@ -2,6 +2,7 @@
 
 #![allow(clippy::arithmetic_side_effects, reason = "tests")]
 
+mod runs;
 mod sending;
 
 use super::*;

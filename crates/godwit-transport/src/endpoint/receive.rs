@@ -5,11 +5,13 @@ use super::demux::Target;
 use super::first_initial::{Answered, FirstInitial};
 use super::foreign::{Foreign, ForeignBatch};
 use super::incoming::{Incoming, Rejected};
+use super::run::{Run, WORTH_LOOKING_AHEAD};
 use super::{ConnKey, Endpoint, IncomingKey, negotiate, stateless_reset};
 use crate::address_token::{NewToken, RetryToken, TokenKind};
 use crate::cid::{CidCodec, Route};
 use crate::path::PathKey;
 use godwit_base::{Ecn, RecvBatch, RecvMeta, Time, WallTime};
+use godwit_tls::keys::MasksAhead;
 use godwit_wire::constants::MIN_INITIAL_DATAGRAM;
 use godwit_wire::header::{self, Packet, PacketType};
 use godwit_wire::{ConnectionId, TransportErrorCode};
@@ -23,9 +25,6 @@ struct Origin {
     /// It was handed over by another shard or generation, and must not be handed on.
     forwarded: bool,
 }
-
-/// The connection of the last datagram: the next one of the same run is most likely its, too.
-type Last = Option<(ConnectionId, ConnKey)>;
 
 impl Endpoint {
     /// Takes in a batch of received datagrams. `wall` is the time of day, for address tokens.
@@ -72,10 +71,23 @@ impl Endpoint {
         let RecvMeta { socket, local, remote, ecn, stride, .. } = *meta;
         let path = PathKey { socket, local, remote };
         let origin = Origin { now, path, ecn, forwarded };
-        let mut last = None;
-        for datagram in bytes.chunks_mut(stride) {
-            self.on_datagram(&origin, datagram, &mut last);
+        let mut run = Run::default();
+        let (first, rest) = bytes.split_at_mut(stride.min(bytes.len()));
+        self.on_datagram(&origin, first, &mut run);
+        for part in rest.chunks_mut(stride.saturating_mul(MasksAhead::MOST)) {
+            self.look_ahead(part, stride, &mut run);
+            for datagram in part.chunks_mut(stride) {
+                self.on_datagram(&origin, datagram, &mut run);
+                run.advance();
+            }
         }
+    }
+
+    fn look_ahead(&self, part: &[u8], stride: usize, run: &mut Run) {
+        let Some(key) = run.last() else { return };
+        let worth = part.len() > stride.saturating_mul(WORTH_LOOKING_AHEAD - 1);
+        let slot = if worth { self.slots.get(key.0) } else { None };
+        run.set_ahead(key, slot.and_then(|slot| slot.connection.machine.masks_ahead(part, stride)));
     }
 
     /// Exchanges the datagrams for connections of other shards and generations that have gathered for `batch`, which
@@ -105,21 +117,19 @@ impl Endpoint {
         }
     }
 
-    fn on_datagram(&mut self, origin: &Origin, datagram: &mut [u8], last: &mut Last) {
+    fn on_datagram(&mut self, origin: &Origin, datagram: &mut [u8], run: &mut Run) {
         let Some(first) = datagram.first().copied() else { return };
         let Some(dcid) = header::peek_dcid(datagram, self.codec.len()) else { return };
-        if let Some((cid, key)) = last
-            && cid.as_bytes() == dcid
-        {
-            return self.deliver(origin, *key, datagram);
+        if let Some(key) = run.owner(dcid) {
+            return self.deliver(origin, key, datagram, run);
         }
         // Ids of more than 20 bytes exist only in versions that are not spoken here.
         let found = ConnectionId::new(dcid);
         let target = found.and_then(|dcid| self.demux.find(&dcid, header::is_long(first)));
         match (target, found) {
             (Some(Target::Connection(key)), Some(dcid)) => {
-                *last = Some((dcid, key));
-                self.deliver(origin, key, datagram);
+                run.set_last(dcid, key);
+                self.deliver(origin, key, datagram, run);
             }
             (Some(Target::Incoming(key)), _) => {
                 self.make_room_for_hello(key, datagram.len());
@@ -141,9 +151,10 @@ impl Endpoint {
         }
     }
 
-    fn deliver(&mut self, origin: &Origin, key: ConnKey, datagram: &mut [u8]) {
+    fn deliver(&mut self, origin: &Origin, key: ConnKey, datagram: &mut [u8], run: &Run) {
         let Some(slot) = self.slots.get_mut(key.0) else { return };
-        slot.connection.machine.receive(origin.now, origin.path, origin.ecn, datagram);
+        let Origin { now, path, ecn, .. } = *origin;
+        slot.connection.machine.receive_ahead(now, path, ecn, datagram, run.mask(key));
         self.queues.finished |= slot.connection.machine.take_finished();
         if !slot.touched {
             slot.touched = true;

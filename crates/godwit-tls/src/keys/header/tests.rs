@@ -18,6 +18,15 @@ fn keys(provider: &CryptoProvider, side: rustls::Side) -> Vec<LevelKeys> {
     keys.into_iter().map(|(_, keys)| LevelKeys::new(keys)).collect()
 }
 
+/// As [`keys`], of our provider, the way they come out of TLS.
+fn laid_aside(side: rustls::Side) -> Vec<LevelKeys> {
+    let suites = provider::provider().cipher_suites.clone();
+    let suites = suites.iter().filter_map(|suite| suite.tls13()?.quic_suite());
+    suites
+        .map(|suite| provider::laying_aside(|| LevelKeys::new(suite.keys(b"dcid", side, Version::V1))))
+        .collect()
+}
+
 /// `count` packets of changing kinds with random bytes, back to back in one buffer.
 fn packets(count: usize, seed: u64) -> (Vec<PacketSpan>, Vec<u8>) {
     let (mut spans, mut buffer, mut rng) = (Vec::new(), Vec::new(), SeededRng::new(seed));
@@ -71,7 +80,35 @@ fn packets_outside_the_buffer_are_refused() {
     assert_eq!(keys.header_sealer.mask_batch(&[span(usize::MAX)], &mut buffer), Err(SealFailed));
 }
 
+#[test]
+fn another_provider_makes_masks_when_the_packets_turns_come() {
+    let run = [7; 64 * 50];
+    for keys in keys(&provider::rustls_provider(), rustls::Side::Client) {
+        assert!(keys.header_opener.masks_ahead(&run, 50, 9).is_none());
+    }
+}
+
 proptest! {
+    #[test]
+    fn masks_made_ahead_are_those_made_one_by_one(
+        mut run in prop::collection::vec(any::<u8>(), 0..4000),
+        stride in 1_usize..120,
+        pn_offset in 0_usize..30,
+    ) {
+        for keys in laid_aside(rustls::Side::Server) {
+            let ahead = keys.header_opener.masks_ahead(&run, stride, pn_offset).unwrap();
+            for (index, packet) in run.chunks_mut(stride).enumerate() {
+                let mask = ahead.of(index);
+                prop_assert_eq!(mask.is_some(), index < MasksAhead::MOST);
+                let mut single = packet.to_vec();
+                let found = keys.header_opener.unmask(&mut single, pn_offset);
+                let found_ahead = keys.header_opener.unmask_ahead(packet, pn_offset, mask);
+                prop_assert_eq!(found_ahead, found);
+                prop_assert_eq!(&*packet, single.as_slice());
+            }
+        }
+    }
+
     #[test]
     fn arbitrary_packets_do_no_harm(mut packet in prop::collection::vec(any::<u8>(), 0..60), offset in 0usize..70) {
         let keys = keys(&provider::provider(), rustls::Side::Client).remove(0);
