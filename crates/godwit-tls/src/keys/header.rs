@@ -87,12 +87,12 @@ impl HeaderSealer {
 
 /// What header protection has put over the header of one packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mask([u8; MASK_LEN]);
+pub struct Mask<'a>(&'a [u8; MASK_LEN]);
 
 /// The masks of packets that came together, made before their turns come: the packets are as they came until then.
 #[derive(Debug)]
 pub struct MasksAhead {
-    masks: [u8; BATCH * MASK_LEN],
+    masks: [[u8; MASK_LEN]; BATCH],
     count: usize,
 }
 
@@ -102,9 +102,8 @@ impl MasksAhead {
 
     /// The mask of a packet, counted from 0 on. Where none was made, the packet is unmasked without.
     #[inline]
-    pub fn of(&self, index: usize) -> Option<Mask> {
-        let (masks, _) = self.masks.as_chunks();
-        masks.get(..self.count)?.get(index).copied().map(Mask)
+    pub fn of(&self, index: usize) -> Option<Mask<'_>> {
+        self.masks.get(index).filter(|_| index < self.count).map(Mask)
     }
 }
 
@@ -137,9 +136,9 @@ impl HeaderOpener {
             }
             count = count.saturating_add(1);
         }
-        let mut ahead = MasksAhead { masks: [0; BATCH * MASK_LEN], count };
+        let mut ahead = MasksAhead { masks: [[0; MASK_LEN]; BATCH], count };
         let samples = samples.get(..count.saturating_mul(SAMPLE_LEN))?;
-        key.masks(samples, ahead.masks.get_mut(..count.saturating_mul(MASK_LEN))?).ok()?;
+        key.masks(samples, ahead.masks.get_mut(..count)?.as_flattened_mut()).ok()?;
         Some(ahead)
     }
 
@@ -159,14 +158,14 @@ impl HeaderOpener {
         &self,
         packet: &mut [u8],
         pn_offset: usize,
-        mask: Option<Mask>,
+        mask: Option<Mask<'_>>,
     ) -> Option<(u8, TruncatedPacketNumber)> {
         let (head, tail) = packet.split_at_mut_checked(pn_offset)?;
         let (number, rest) = tail.split_at_mut_checked(LONGEST_PACKET_NUMBER)?;
         let first = head.first_mut()?;
         let sample = rest.get(..SAMPLE_LEN)?;
         match mask {
-            Some(Mask(mask)) => remove_mask(mask, first, number),
+            Some(Mask(mask)) => remove_mask(*mask, first, number),
             None => self.key.any().decrypt_in_place(sample, first, number).ok()?,
         }
         let len = usize::from(*first & 0x03).saturating_add(1);

@@ -93,7 +93,7 @@ impl Machine {
         key: PathKey,
         ecn: Ecn,
         datagram: &mut [u8],
-        mut mask: Option<Mask>,
+        mut mask: Option<Mask<'_>>,
     ) {
         if self.lifecycle.is_drained() {
             return;
@@ -161,7 +161,7 @@ impl Machine {
         origin: &Datagram,
         packet: Packet,
         bytes: &mut [u8],
-        mask: Option<Mask>,
+        mask: Option<Mask<'_>>,
     ) {
         if let Packet::Long { packet_type: PacketType::Initial, version, packet_number_offset, .. } = &packet
             && *version != self.version
@@ -330,7 +330,7 @@ impl Machine {
         now: Time,
         origin: &Datagram,
         dcid: ConnectionId,
-        number: (usize, Option<Mask>),
+        number: (usize, Option<Mask<'_>>),
         bytes: &mut [u8],
     ) {
         // Before the handshake is complete the peer's identity is unknown (RFC 9001 section 5.7).
@@ -359,7 +359,7 @@ impl Machine {
         now: Time,
         origin: &Datagram,
         dcid: ConnectionId,
-        (pn_offset, mask): (usize, Option<Mask>),
+        (pn_offset, mask): (usize, Option<Mask<'_>>),
         bytes: &'a mut [u8],
     ) -> Result<Option<Opened<'a>>, WireError> {
         let Some(keys) = self.spaces.data.keys.as_mut() else { return Ok(None) };

@@ -11,7 +11,6 @@ use crate::address_token::{NewToken, RetryToken, TokenKind};
 use crate::cid::{CidCodec, Route};
 use crate::path::PathKey;
 use godwit_base::{Ecn, RecvBatch, RecvMeta, Time, WallTime};
-use godwit_tls::keys::MasksAhead;
 use godwit_wire::constants::MIN_INITIAL_DATAGRAM;
 use godwit_wire::header::{self, Packet, PacketType};
 use godwit_wire::{ConnectionId, TransportErrorCode};
@@ -71,23 +70,26 @@ impl Endpoint {
         let RecvMeta { socket, local, remote, ecn, stride, .. } = *meta;
         let path = PathKey { socket, local, remote };
         let origin = Origin { now, path, ecn, forwarded };
-        let mut run = Run::default();
-        let (first, rest) = bytes.split_at_mut(stride.min(bytes.len()));
-        self.on_datagram(&origin, first, &mut run);
-        for part in rest.chunks_mut(stride.saturating_mul(MasksAhead::MOST)) {
-            self.look_ahead(part, stride, &mut run);
-            for datagram in part.chunks_mut(stride) {
-                self.on_datagram(&origin, datagram, &mut run);
-                run.advance();
+        let (mut run, mut rest) = (Run::new(), bytes);
+        while !rest.is_empty() {
+            if run.is_at_the_unseen() {
+                self.look_ahead(rest, stride, &mut run);
             }
+            let (datagram, next) = rest.split_at_mut(stride.min(rest.len()));
+            self.on_datagram(&origin, datagram, &mut run);
+            run.advance();
+            rest = next;
         }
     }
 
-    fn look_ahead(&self, part: &[u8], stride: usize, run: &mut Run) {
-        let Some(key) = run.last() else { return };
-        let worth = part.len() > stride.saturating_mul(WORTH_LOOKING_AHEAD - 1);
-        let slot = if worth { self.slots.get(key.0) } else { None };
-        run.set_ahead(key, slot.and_then(|slot| slot.connection.machine.masks_ahead(part, stride)));
+    /// Has the connection of the last datagram look at those that are left.
+    fn look_ahead(&self, rest: &[u8], stride: usize, run: &mut Run) {
+        let worth = rest.len() > stride.saturating_mul(WORTH_LOOKING_AHEAD - 1);
+        let owner = run.last().filter(|_| worth);
+        let slot = owner.and_then(|key| Some((key, self.slots.get(key.0)?)));
+        run.set_ahead(
+            slot.and_then(|(key, slot)| Some((key, slot.connection.machine.masks_ahead(rest, stride)?))),
+        );
     }
 
     /// Exchanges the datagrams for connections of other shards and generations that have gathered for `batch`, which
@@ -117,12 +119,20 @@ impl Endpoint {
         }
     }
 
+    #[inline(always)]
     fn on_datagram(&mut self, origin: &Origin, datagram: &mut [u8], run: &mut Run) {
+        let Some(dcid) = header::peek_dcid(datagram, self.codec.len()) else { return };
+        match run.owner(dcid) {
+            Some(key) => self.deliver(origin, key, datagram, run),
+            None => self.on_datagram_of_another(origin, datagram, run),
+        }
+    }
+
+    /// A datagram that is not for the connection id of the one before it.
+    #[inline(never)]
+    fn on_datagram_of_another(&mut self, origin: &Origin, datagram: &mut [u8], run: &mut Run) {
         let Some(first) = datagram.first().copied() else { return };
         let Some(dcid) = header::peek_dcid(datagram, self.codec.len()) else { return };
-        if let Some(key) = run.owner(dcid) {
-            return self.deliver(origin, key, datagram, run);
-        }
         // Ids of more than 20 bytes exist only in versions that are not spoken here.
         let found = ConnectionId::new(dcid);
         let target = found.and_then(|dcid| self.demux.find(&dcid, header::is_long(first)));
@@ -151,6 +161,7 @@ impl Endpoint {
         }
     }
 
+    #[inline(always)]
     fn deliver(&mut self, origin: &Origin, key: ConnKey, datagram: &mut [u8], run: &Run) {
         let Some(slot) = self.slots.get_mut(key.0) else { return };
         let Origin { now, path, ecn, .. } = *origin;

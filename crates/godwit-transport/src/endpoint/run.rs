@@ -12,7 +12,6 @@ use godwit_wire::ConnectionId;
 pub(super) const WORTH_LOOKING_AHEAD: usize = 6;
 
 /// See the module.
-#[derive(Default)]
 pub(super) struct Run {
     /// The connection of the last datagram: the next one is most likely its, too.
     last: Option<(ConnectionId, ConnKey)>,
@@ -22,6 +21,17 @@ pub(super) struct Run {
 }
 
 impl Run {
+    /// Before the first datagram.
+    pub(super) const fn new() -> Self {
+        Run { last: None, ahead: None, index: MasksAhead::MOST - 1 }
+    }
+
+    /// True if nobody has looked at the next datagram and those behind it.
+    #[inline]
+    pub(super) const fn is_at_the_unseen(&self) -> bool {
+        self.index == MasksAhead::MOST
+    }
+
     /// Whose the last datagram was.
     pub(super) fn last(&self) -> Option<ConnKey> {
         self.last.map(|(_, key)| key)
@@ -37,19 +47,20 @@ impl Run {
         self.last = Some((dcid, key));
     }
 
-    /// The next datagrams were looked at by connection `key`, or none were.
-    pub(super) fn set_ahead(&mut self, key: ConnKey, masks: Option<MasksAhead>) {
-        (self.ahead, self.index) = (masks.map(|masks| (key, masks)), 0);
+    /// What a connection has made for the next datagrams, if anything.
+    pub(super) fn set_ahead(&mut self, ahead: Option<(ConnKey, MasksAhead)>) {
+        (self.ahead, self.index) = (ahead, 0);
     }
 
     /// The present datagram is done with.
+    #[inline]
     pub(super) const fn advance(&mut self) {
         self.index = self.index.saturating_add(1);
     }
 
     /// The mask of the present datagram, which is connection `key`'s.
     #[inline]
-    pub(super) fn mask(&self, key: ConnKey) -> Option<Mask> {
+    pub(super) fn mask(&self, key: ConnKey) -> Option<Mask<'_>> {
         self.ahead.as_ref().filter(|(owner, _)| *owner == key)?.1.of(self.index)
     }
 }
