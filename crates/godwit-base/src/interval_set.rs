@@ -137,6 +137,16 @@ impl IntervalSet {
         if gone.start >= gone.end || self.is_empty() {
             return;
         }
+        // Most often there is one range, and what goes is its beginning or its end.
+        let Range { start, end } = self.last;
+        if self.below.is_empty() && gone.start <= start {
+            self.last = if gone.end >= end { 0..0 } else { gone.end.max(start)..end };
+            return;
+        }
+        if self.below.is_empty() && gone.end >= end {
+            self.last.end = end.min(gone.start);
+            return;
+        }
         // The last one is like the others as long as this takes.
         self.below.push_back(std::mem::take(&mut self.last));
         let mut at = self.below.partition_point(|range| range.end <= gone.start);

@@ -125,6 +125,13 @@ impl<T: Copy> SentRing<T> {
         self.base = number;
     }
 
+    /// Takes the memory of a ring whose packets are forgotten, as far as there is none yet. The packets are looked at no more.
+    pub(crate) fn inherit(&mut self, other: &mut Self) {
+        take_over(&mut self.packets, &mut other.packets);
+        take_over(&mut self.tokens, &mut other.tokens);
+        take_over(&mut self.snapshots, &mut other.snapshots);
+    }
+
     pub(crate) fn shrink(&mut self) {
         self.packets.shrink_to_fit();
         self.tokens.shrink_to_fit();
@@ -270,6 +277,13 @@ impl<T: Copy> SentRing<T> {
     }
 }
 
+fn take_over<T>(heir: &mut VecDeque<T>, other: &mut VecDeque<T>) {
+    if heir.capacity() == 0 {
+        other.clear();
+        std::mem::swap(heir, other);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::arithmetic_side_effects, reason = "tests")]
@@ -311,6 +325,23 @@ mod tests {
         ring.begin_at(7);
         ring.push(packet(100), &[]);
         assert_eq!((ring.base(), ring.end(), ring.get(7).is_some()), (7, 8, true));
+    }
+
+    #[test]
+    fn memory_is_inherited_without_packets_and_only_where_there_is_none() {
+        let (mut first, mut second, mut third) = (SentRing::new(), SentRing::new(), SentRing::new());
+        first.push(packet(100), &[1, 2]);
+        second.begin_at(5);
+        second.inherit(&mut first);
+        assert_eq!((first.held(), second.len(), second.base()), (0, 0, 5));
+        let held = second.held();
+        assert!(held > 0);
+        second.push(packet(100), &[3]);
+        third.push(packet(100), &[4]);
+        second.inherit(&mut third);
+        let mut tokens = Vec::new();
+        second.for_each_token(5, |token: u32| tokens.push(token));
+        assert_eq!((second.held(), second.len(), tokens), (held, 1, vec![3]));
     }
 
     #[test]

@@ -436,9 +436,10 @@ impl<T: Copy> SpaceRecovery<T> {
     }
 
     /// Drops the space with its keys: its bytes leave the flight of every path and the PTO back-off ends (RFC 9002
-    /// section 6.2.2 and 6.4).
-    pub fn discard(self, paths: &mut impl Paths) {
+    /// section 6.2.2 and 6.4). Its memory goes to the space `heir`, if that has none yet.
+    pub fn discard(mut self, paths: &mut impl Paths, heir: &mut Self) {
         self.leave(paths);
+        heir.sent.inherit(&mut self.sent);
         paths.in_use().reset_pto_count();
         paths.each_other(&mut PathRecovery::reset_pto_count);
     }

@@ -335,7 +335,8 @@ fn discarding_a_space_empties_its_flight_and_ends_the_back_off() {
     bench.send(ms(0));
     bench.send_as(ms(0), false, false, 40);
     bench.path.on_pto(ms(999));
-    bench.space.discard(&mut bench.path);
+    let mut heir = SpaceRecovery::new(SpaceId::Data);
+    bench.space.discard(&mut bench.path, &mut heir);
     assert_eq!((bench.path.bytes_in_flight(), bench.path.pto_count()), (0, 0));
 }
 

@@ -8,10 +8,13 @@
 //! ([`MaskRuns`]), for two samples and for ChaCha20 one by one. What the library computes with is made when it is first
 //! used, and forgotten by idle connections, as that of [`super::packet_key`] is.
 
+mod single;
+
 use super::protection::{KeyBytes, Protection};
 use crate::crypto::{MASK_LEN, MaskRuns, SAMPLE_LEN, aead};
 use rustls::Error;
 use rustls::quic::HeaderProtectionKey;
+use single::Single;
 use std::sync::OnceLock;
 
 /// A packet number has at most as many bytes.
@@ -21,8 +24,7 @@ const LONGEST_NUMBER: usize = MASK_LEN - 1;
 pub(crate) struct HeaderKey {
     protection: &'static Protection,
     key: KeyBytes,
-    /// `None` in it if the key is of the wrong length: it protects nothing.
-    single: OnceLock<Option<Box<aead::quic::HeaderProtectionKey>>>,
+    single: OnceLock<Single>,
     runs: MaskRuns,
 }
 
@@ -38,12 +40,15 @@ impl HeaderKey {
     }
 
     #[cold]
-    fn made(&self) -> Option<Box<aead::quic::HeaderProtectionKey>> {
-        aead::quic::HeaderProtectionKey::new(self.protection.header, self.key.as_bytes()?).ok().map(Box::new)
+    fn made(&self) -> Single {
+        let key = self.key.as_bytes();
+        Single::new(
+            key.and_then(|key| aead::quic::HeaderProtectionKey::new(self.protection.header, key).ok()),
+        )
     }
 
     fn mask(&self, sample: &[u8]) -> Result<[u8; MASK_LEN], Error> {
-        let key = self.single.get_or_init(|| self.made()).as_deref();
+        let key = self.single.get_or_init(|| self.made()).key();
         key.and_then(|key| key.new_mask(sample).ok()).ok_or_else(refused)
     }
 

@@ -143,7 +143,8 @@ impl Machine {
             self.versions.on_initial_discarded();
         }
         if let Some(dropped) = dropped {
-            dropped.space.recovery.discard(&mut self.paths.recovery());
+            let heir = &mut self.spaces.data.space.recovery;
+            dropped.space.recovery.discard(&mut self.paths.recovery(), heir);
             self.parts.handshake.discard(level_of(id));
             self.observe_discarded(id);
         }
