@@ -75,6 +75,11 @@ impl HeaderSealer {
         self.key.forget();
     }
 
+    /// The same once more, if the key can be copied.
+    pub(super) fn another(&self) -> Option<Self> {
+        self.key.another().map(HeaderSealer::new)
+    }
+
     fn mask(&self, packet: PacketSpan, buffer: &mut [u8]) -> Result<(), SealFailed> {
         let sample: [u8; SAMPLE_LEN] =
             sample(buffer, packet.pn_offset).and_then(|bytes| bytes.try_into().ok()).ok_or(SealFailed)?;

@@ -4,6 +4,7 @@
 //! packet numbers; [`LevelKeys`] are the four of one encryption level. The 1-RTT level has keys that
 //! change: see [`OneRtt`]. Everything works in place and nothing here allocates per packet.
 
+mod apart;
 mod header;
 mod initial;
 mod one_rtt;
@@ -13,6 +14,7 @@ mod test_vectors;
 #[cfg(test)]
 mod tests;
 
+pub use apart::{ProtectionKeys, UnprotectedPacket};
 pub use header::{HeaderOpener, HeaderSealer, Mask, MasksAhead, PacketSpan};
 pub use initial::{initial, retry_integrity_tag, tls_version};
 pub use one_rtt::{KeysUsed, OneRtt};
@@ -152,6 +154,11 @@ pub struct Sealer {
 impl Sealer {
     const fn new(key: FoundPacketKey) -> Self {
         Sealer { key }
+    }
+
+    /// The same once more, if the key can be copied.
+    fn another(&self) -> Option<Self> {
+        self.key.another().map(Sealer::new)
     }
 
     /// Encrypts all but the last [`TAG_LEN`] bytes of `payload_and_tag_room` in place and puts the tag

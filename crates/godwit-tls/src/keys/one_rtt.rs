@@ -9,13 +9,17 @@
 //! is confirmed, a packet of the current phase has been acknowledged and the previous key is gone; no key
 //! seals more packets than its AEAD permits, and no connection tries more forged packets than that.
 
-use super::{HeaderOpener, HeaderSealer, LevelKeys, Opener, Ratchet, SealFailed, Sealer};
+use super::{
+    HeaderOpener, HeaderSealer, LevelKeys, Opener, ProtectionKeys, Ratchet, SealFailed, Sealer,
+    UnprotectedPacket, apart,
+};
 use crate::provider;
 use godwit_base::Time;
 use godwit_wire::TransportErrorCode;
 use godwit_wire::WireError;
 use rustls::quic::{Keys, Secrets};
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The key phase bit of a short header (RFC 9001 section 5.4.1).
@@ -52,6 +56,8 @@ pub struct OneRtt {
     pub header_sealer: HeaderSealer,
     opener: Opener,
     sealer: Sealer,
+    /// Copies of what protects packets of the current phase, if somebody else was to have them.
+    copied: Option<Arc<ProtectionKeys>>,
     /// Opens packets of the next phase. What seals them is made when that begins.
     next: Opener,
     /// The two are ready for use.
@@ -148,6 +154,7 @@ impl OneRtt {
             header_sealer,
             opener,
             sealer,
+            copied: None,
             next: secrets.next_opener(),
             prepared: false,
             previous: None,
@@ -168,6 +175,7 @@ impl OneRtt {
         if let Some(previous) = &mut self.previous {
             previous.opener.key.forget();
         }
+        self.copied = None;
         self.header_opener.forget();
         self.header_sealer.forget();
         self.sealer.key.forget();
@@ -238,9 +246,45 @@ impl OneRtt {
         self.sealer.seal(path, pn, header, payload_and_tag_room).map_err(|SealFailed| {
             WireError::new(TransportErrorCode::INTERNAL_ERROR, "a packet could not be sealed")
         })?;
+        self.count_sealed(pn);
+        Ok(())
+    }
+
+    #[inline]
+    fn count_sealed(&mut self, pn: u64) {
         self.phase.sealed = self.phase.sealed.saturating_add(1);
         self.phase.first_sent.get_or_insert(pn);
-        Ok(())
+    }
+
+    /// Whether the next `packets` packets can be protected all at once after they are written, or by others: if
+    /// neither an update nor the end of the key can come between them.
+    #[inline]
+    pub fn can_protect_later(&self, packets: u64) -> bool {
+        self.phase.sealed.saturating_add(packets) <= self.update_after.min(self.seal_limit)
+    }
+
+    /// Counts a packet of the current phase as [`OneRtt::seal`] does, which is protected when others are written, too.
+    /// To be called for at most as many as [`OneRtt::can_protect_later`] was asked for.
+    #[inline]
+    pub fn begin_apart(&mut self, pn: u64) {
+        self.count_sealed(pn);
+    }
+
+    /// The keys of the current phase for whoever protects packets apart from this connection. They are made when they
+    /// are first asked for in a phase. None if they cannot be copied, which those of another provider cannot.
+    pub fn copied(&mut self) -> Option<&Arc<ProtectionKeys>> {
+        if self.copied.is_none() {
+            self.copied = ProtectionKeys::copied(&self.sealer, &self.header_sealer).map(Arc::new);
+        }
+        self.copied.as_ref()
+    }
+
+    /// Protects `packets` of the current phase, which were counted ([`OneRtt::begin_apart`]) and stand in `buffer`.
+    ///
+    /// # Errors
+    /// As [`ProtectionKeys::protect`].
+    pub fn protect(&self, packets: &[UnprotectedPacket], buffer: &mut [u8]) -> Result<(), SealFailed> {
+        apart::protect(&self.sealer, &self.header_sealer, packets, buffer)
     }
 
     /// True if the key has sealed all it may.
@@ -363,6 +407,7 @@ impl OneRtt {
     /// Moves both directions to the next phase.
     fn advance(&mut self) {
         (_, self.sealer) = self.secrets.advance();
+        self.copied = None;
         let next = std::mem::replace(&mut self.next, self.secrets.next_opener());
         let opener = std::mem::replace(&mut self.opener, next);
         self.prepared = false;

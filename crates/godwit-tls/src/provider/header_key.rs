@@ -34,6 +34,16 @@ impl HeaderKey {
         HeaderKey { protection, key: KeyBytes::new(key), single: OnceLock::new(), runs: MaskRuns::new() }
     }
 
+    /// The same key once more, not yet made ready for use.
+    pub(crate) fn another(&self) -> Self {
+        HeaderKey {
+            protection: self.protection,
+            key: self.key.clone(),
+            single: OnceLock::new(),
+            runs: MaskRuns::new(),
+        }
+    }
+
     /// Gives back what takes more memory than the key itself.
     pub(crate) fn forget(&mut self) {
         (self.single, self.runs) = (OnceLock::new(), MaskRuns::new());

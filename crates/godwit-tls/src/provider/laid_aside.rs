@@ -39,6 +39,14 @@ impl FoundPacketKey {
         }
     }
 
+    /// The same key once more. None if it is of another provider, whose keys cannot be copied.
+    pub(crate) fn another(&self) -> Option<Self> {
+        match self {
+            FoundPacketKey::Ours(key) => Some(FoundPacketKey::Ours(key.another())),
+            FoundPacketKey::Theirs(_) => None,
+        }
+    }
+
     /// Makes what is to be used, where that waits for the first use.
     pub(crate) fn prepare(&self) {
         if let FoundPacketKey::Ours(key) = self {
@@ -61,6 +69,14 @@ impl FoundHeaderKey {
         match self {
             FoundHeaderKey::Ours(key) => key,
             FoundHeaderKey::Theirs(key) => key.as_ref(),
+        }
+    }
+
+    /// The same key once more. None if it is of another provider, whose keys cannot be copied.
+    pub(crate) fn another(&self) -> Option<Self> {
+        match self {
+            FoundHeaderKey::Ours(key) => Some(FoundHeaderKey::Ours(key.another())),
+            FoundHeaderKey::Theirs(_) => None,
         }
     }
 

@@ -6,7 +6,7 @@
 use super::protection::{KeyBytes, Protection};
 use crate::crypto::aead::{self, Aad, LessSafeKey, UnboundKey};
 use rustls::Error;
-use rustls::crypto::cipher::{Iv, Nonce};
+use rustls::crypto::cipher::{Iv, NONCE_LEN, Nonce};
 use rustls::quic::{PacketKey, Tag};
 use std::sync::OnceLock;
 
@@ -23,6 +23,18 @@ impl AeadPacketKey {
     /// From the bytes of the key. One of the wrong length protects nothing.
     pub(crate) fn new(protection: &'static Protection, key: &[u8], iv: Iv) -> Self {
         AeadPacketKey { protection, key: KeyBytes::new(key), iv, ready: OnceLock::new() }
+    }
+
+    /// The same key once more, not yet made ready for use.
+    pub(crate) fn another(&self) -> Self {
+        let mut iv = [0; NONCE_LEN];
+        iv.iter_mut().zip(self.iv.as_ref()).for_each(|(to, from)| *to = *from);
+        AeadPacketKey {
+            protection: self.protection,
+            key: self.key.clone(),
+            iv: Iv::from(iv),
+            ready: OnceLock::new(),
+        }
     }
 
     /// Makes now what the first use would make.

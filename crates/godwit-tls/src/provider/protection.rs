@@ -23,6 +23,7 @@ impl Protection {
 const MAX_KEY: usize = 32;
 
 /// The bytes of a key, which are overwritten when it is dropped.
+#[derive(Clone)]
 pub(super) struct KeyBytes {
     bytes: [u8; MAX_KEY],
     len: u8,
