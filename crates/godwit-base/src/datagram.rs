@@ -245,6 +245,12 @@ impl SendBatch {
         })
     }
 
+    /// The bytes of a committed run, by its number, for who has something to do with them before they are sent.
+    pub fn run_mut(&mut self, number: usize) -> Option<&mut [u8]> {
+        let run = self.runs.get(number)?;
+        self.buffer.get_mut(run.start..)?.get_mut(..run.len)
+    }
+
     /// The committed datagrams one by one, in order (memory datapaths, the simulator, tests).
     pub fn datagrams(&self) -> impl Iterator<Item = (SendMeta, &[u8])> {
         self.runs().flat_map(|(run, bytes)| bytes.chunks(run.segment).map(|datagram| (run.meta, datagram)))
@@ -277,6 +283,8 @@ mod tests {
         batch.commit(700, 1200, meta());
         let sizes: Vec<_> = batch.datagrams().map(|(_, d)| (d.len(), d[0])).collect();
         assert_eq!(sizes, [(1200, 1), (300, 2), (700, 3)]);
+        assert_eq!(batch.run_mut(1).map(|run| (run.len(), run[0])), Some((700, 3)));
+        assert_eq!(batch.run_mut(2), None);
         assert!(batch.reserve(2000).is_none());
     }
 

@@ -11,7 +11,7 @@
 //!
 //! # Order of the modules
 //!
-//! From the bottom: `address_token`, `congestion`, `error`, `observe`, `path::id`, `packet`, `qlog`, `path`,
+//! From the bottom: `address_token`, `congestion`, `error`, `observe`, `path::id`, `unprotected`, `packet`, `qlog`, `path`,
 //! `event`, `part`, `cid`, `datagrams`, `tail`, `reserve`, `keyed_hash`, `memory_limit`, `used_tokens`, `config`, `resumption`,
 //! `streams`, `handshake`, `connection`, `endpoint`. Each may use those before it.
 #![forbid(unsafe_code)]
@@ -39,13 +39,16 @@ mod reserve;
 mod resumption;
 mod streams;
 mod tail;
+mod unprotected;
 mod used_tokens;
 
 pub use cid::CidCodec;
 pub use config::{ClientConfig, EndpointConfig, MigrationConfig, ServerConfig, TransportConfig};
 pub use connection::{Connection, ConnectionStats, Evidence, MigrateError, PacketCounts, Progress};
 pub use datagrams::{DatagramConfig, DatagramOutcome, DatagramOverflow, DatagramStats, SendDatagramError};
-pub use endpoint::{AcceptError, Begun, ConnKey, Endpoint, Foreign, ForeignBatch, Incoming, IncomingKey};
+pub use endpoint::{
+    AcceptError, BatchWriters, Begun, ConnKey, Endpoint, Foreign, ForeignBatch, Incoming, IncomingKey,
+};
 pub use error::{ConnectError, ConnectionError};
 pub use event::Event;
 pub use godwit_recovery::congestion::{Algorithm as CongestionAlgorithm, CongestionControl};
@@ -59,4 +62,5 @@ pub use reserve::WindowReserve;
 pub use resumption::{EarlyDataStatus, Recalled};
 pub use streams::{ReadChunk, ReadError, ResetAtError, UnknownStream, WriteError};
 pub use tail::TailPolicy;
+pub use unprotected::{NotProtected, UnprotectedRuns};
 pub use used_tokens::UsedTokens;

@@ -12,6 +12,7 @@ use super::parts::{Packet, Sending};
 use super::sealing::meta_for;
 use super::space::{Space, level_of, long_type};
 use crate::packet::{DatagramBuilder, Turn};
+use crate::unprotected::UnprotectedRuns;
 use godwit_base::{Ecn, Rng, SendBatch, Time};
 use godwit_recovery::{BASE_MTU, Outcome, SpaceId};
 use godwit_wire::Side;
@@ -32,14 +33,27 @@ struct Reason {
 
 impl Machine {
     /// Writes what is to be sent now into `batch`.
+    #[cfg(test)]
     pub(crate) fn transmit(&mut self, now: Time, batch: &mut SendBatch, rng: &mut dyn Rng) -> Transmitted {
+        self.transmit_apart(now, batch, rng, None)
+    }
+
+    /// Writes what is to be sent now into `batch`. Large runs are left unprotected where they can go into `apart`.
+    pub(crate) fn transmit_apart(
+        &mut self,
+        now: Time,
+        batch: &mut SendBatch,
+        rng: &mut dyn Rng,
+        apart: Option<&mut UnprotectedRuns>,
+    ) -> Transmitted {
         self.observe_time(now);
         let path = self.paths.active_id();
         let buffers = std::mem::take(&mut self.buffers);
         let dcid = *self.parts.remote_cids.active();
         let departs = self.departures.after(now);
         let at = departs.unwrap_or(now);
-        let mut turn = Turn { now: at, departs, path, dcid, ecn: Ecn::NotEct, rng, buffers };
+        let ecn = Ecn::NotEct;
+        let mut turn = Turn { now: at, departs, path, dcid, ecn, rng, buffers, apart, together: false };
         let transmitted = match self.lifecycle.state() {
             State::Handshaking | State::Unapproved | State::Established | State::Confirmed => {
                 self.before_sending(now);
@@ -69,12 +83,14 @@ impl Machine {
         }
         for _ in 0..RUNS_PER_TURN {
             let segment = usize::from(self.paths.path(turn.path).recovery.mtu());
+            let number = batch.run_count();
             let Some(room) = batch.reserve(segment) else { return Transmitted::More };
             let len = self.build_run(turn, segment, room);
             if len > 0 {
                 let meta = meta_for(self.paths.path(turn.path).key(), turn);
                 batch.commit(len, segment.min(len), meta);
                 self.stats.on_sent(len, segment);
+                self.leave_to_protect(turn, number);
             }
             if !self.lifecycle.is_open() {
                 // It closed while it was writing: that is to be said.
@@ -99,6 +115,7 @@ impl Machine {
         let most = if path.is_validated() { SendBatch::MAX_SEGMENTS } else { 1 };
         let mut len: usize = 0;
         turn.buffers.spans.clear();
+        turn.together = turn.apart.is_some() && self.can_protect_together();
         for _ in 0..most {
             let Some(datagram) = room.get_mut(len..).and_then(|rest| rest.get_mut(..segment)) else { break };
             let written = self.build_datagram(turn, datagram, len);
@@ -109,9 +126,14 @@ impl Machine {
         }
         if len > 0 {
             self.paths.path_mut(turn.path).on_sent(len);
-            self.mask_run(turn, room);
+            if !turn.together {
+                self.mask_run(turn, room);
+            } else if !self.protect_small_run(turn, room) {
+                len = 0;
+            }
             self.observe_recovery(turn.path);
         }
+        turn.together = false;
         len
     }
 

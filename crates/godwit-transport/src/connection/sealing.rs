@@ -1,7 +1,8 @@
 //! Headers at the beginning of packets, and protection at their end (RFC 9001 section 5).
 //!
 //! What is sealed is recorded: loss recovery remembers it until it is acknowledged or lost. 1-RTT headers are protected
-//! run by run.
+//! run by run. Where others can protect large runs ([`crate::unprotected`]), packets are counted and recorded as they are
+//! written all the same.
 
 use super::Machine;
 use super::parts::{Packet, Sending};
@@ -11,10 +12,14 @@ use crate::packet::{Counts, DatagramBuilder, PacketBuilder, WrittenPacket};
 use crate::path::PathKey;
 use godwit_base::{Ecn, SendBatch, SendMeta, Time};
 use godwit_recovery::{SentInfo, SpaceId};
-use godwit_tls::keys::{EarlyKeys, PacketSpan};
+use godwit_tls::keys::{EarlyKeys, PacketSpan, UnprotectedPacket};
 use godwit_wire::header::{LongHeader, PacketType, ShortHeader};
 use godwit_wire::packet_number::TruncatedPacketNumber;
 use godwit_wire::{Side, TransportErrorCode};
+use std::sync::Arc;
+
+/// Packets of a run that is large enough for others to protect it.
+const LARGE_RUN: usize = 16;
 
 impl Machine {
     /// Begins a 1-RTT packet.
@@ -137,6 +142,49 @@ impl Machine {
         }
     }
 
+    /// Whether all packets of the next run may be protected together: there are none but 1-RTT packets, and no update of the
+    /// keys can come between them.
+    pub(super) fn can_protect_together(&self) -> bool {
+        let keys = self.spaces.data.keys.as_ref().filter(|_| self.lifecycle.is_confirmed());
+        keys.is_some_and(|keys| keys.can_protect_later(SendBatch::MAX_SEGMENTS as u64))
+    }
+
+    /// A run that is protected together is written: protects it, unless it is so large that others may. False if that
+    /// failed: it must not leave then, and the connection is closed.
+    pub(super) fn protect_small_run(&mut self, turn: &mut Sending<'_>, room: &mut [u8]) -> bool {
+        let Some(keys) = self.spaces.data.keys.as_deref_mut() else { return false };
+        let packets = &mut turn.buffers.unprotected;
+        if packets.len() >= LARGE_RUN && keys.copied().is_some() {
+            return true;
+        }
+        let outcome = keys.protect(packets, room);
+        packets.clear();
+        if outcome.is_err() {
+            room.fill(0);
+            self.on_not_protected(turn.now);
+        }
+        outcome.is_ok()
+    }
+
+    /// Leaves what [`Machine::protect_small_run`] has left, the run with this number, to others.
+    pub(super) fn leave_to_protect(&mut self, turn: &mut Sending<'_>, number: usize) {
+        let packets = &mut turn.buffers.unprotected;
+        if packets.is_empty() {
+            return;
+        }
+        let keys = self.spaces.data.keys.as_deref_mut().and_then(|keys| keys.copied());
+        if let Some((apart, keys)) = turn.apart.as_deref_mut().zip(keys) {
+            apart.push(number, Arc::clone(keys), packets);
+        }
+        packets.clear();
+    }
+
+    /// Packets could not be protected that were recorded as sent. They do not leave.
+    #[cold]
+    pub(crate) fn on_not_protected(&mut self, now: Time) {
+        self.close_with(now, super::internal("packet protection failed"));
+    }
+
     /// The key is used up, which only a peer brings about that acknowledges nothing; or something is wrong here. What
     /// was to be sealed must not leave.
     #[cold]
@@ -186,7 +234,14 @@ impl Machine {
                 let Some(keys) = self.spaces.data.keys.as_mut() else { return false };
                 let first = base.saturating_add(packet.start);
                 let pn_offset = first.saturating_add(pn_offset);
-                turn.buffers.spans.push(PacketSpan { first, pn_offset, pn_len });
+                let span = PacketSpan { first, pn_offset, pn_len };
+                if turn.together {
+                    keys.begin_apart(number);
+                    let (len, path) = (packet.len(), packet.path.nonce_id());
+                    turn.buffers.unprotected.push(UnprotectedPacket { span, len, path, number });
+                    return true;
+                }
+                turn.buffers.spans.push(span);
                 keys.seal(packet.path.nonce_id(), number, header, payload).is_ok()
             }
             space => {

@@ -3,6 +3,7 @@
 
 mod acknowledging;
 mod adversary;
+mod apart;
 mod approval;
 mod counting;
 mod departing;

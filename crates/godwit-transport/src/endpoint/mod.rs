@@ -58,6 +58,7 @@ use incoming::IncomingSet;
 use ledger::Ledger;
 use networks::Networks;
 use older_generations::OlderGenerations;
+pub use send::BatchWriters;
 use send::Outbox;
 use slot::ConnectionSlot;
 use source::Source;

@@ -2,13 +2,22 @@
 //! in the order in which they asked.
 
 use super::slot::ConnectionSlot;
-use super::{ConnKey, Endpoint};
+use super::{ConnKey, Endpoint, Queues};
 use crate::connection::boundary::Transmitted;
 use crate::path::PathKey;
+use crate::unprotected::{NotProtected, UnprotectedRuns};
 use godwit_base::CappedQueue;
 use godwit_base::{Ecn, SendBatch, SendMeta, SocketId, Time};
 use std::io;
 use std::net::SocketAddr;
+
+/// Who wrote a batch, and when its runs leave ([`Endpoint::swap_writers`]).
+#[derive(Debug, Default)]
+pub struct BatchWriters {
+    connections: Vec<(ConnKey, usize)>,
+    at: Time,
+    departures: Vec<Option<Time>>,
+}
 
 /// Datagrams of the endpoint's own: Version Negotiation, Retry, closes, stateless resets. None is worth
 /// more than the memory it takes, so that what does not fit is dropped.
@@ -58,6 +67,21 @@ impl Endpoint {
     /// Fills `batch` with what is to be sent now. Every connection that has something gets one turn.
     /// True if there is more: send the batch, clear it and call again.
     pub fn transmit(&mut self, now: Time, batch: &mut SendBatch) -> bool {
+        self.fill(now, batch, None)
+    }
+
+    /// As [`Endpoint::transmit`], but large runs of connections are left unprotected: those are in `runs`, which is to be
+    /// empty before. They have to be protected ([`UnprotectedRuns::protect`]) before the batch is sent.
+    pub fn transmit_unprotected(
+        &mut self,
+        now: Time,
+        batch: &mut SendBatch,
+        runs: &mut UnprotectedRuns,
+    ) -> bool {
+        self.fill(now, batch, Some(runs))
+    }
+
+    fn fill(&mut self, now: Time, batch: &mut SendBatch, mut apart: Option<&mut UnprotectedRuns>) -> bool {
         self.begin_batch(now);
         self.queues.first_flights.clear();
         if !self.outbox.transmit(batch) {
@@ -65,7 +89,7 @@ impl Endpoint {
         }
         for _ in 0..self.queues.ready.len() {
             let Some(key) = self.queues.ready.pop_front() else { break };
-            if self.transmit_connection(now, key, batch) == Transmitted::More {
+            if self.transmit_connection(now, key, batch, apart.as_deref_mut()) == Transmitted::More {
                 // A full batch leaves it at the head, so that the next batch begins where this one ended.
                 if batch.reserve(SMALLEST_ROOM).is_none() {
                     self.queues.ready.push_front(key);
@@ -91,7 +115,7 @@ impl Endpoint {
         let mut keys = std::mem::take(&mut self.queues.first_flights);
         for key in keys.drain(..) {
             // It stays among those that are ready, for what it may have left: none is there twice.
-            if self.transmit_connection(now, key, batch) == Transmitted::Idle
+            if self.transmit_connection(now, key, batch, None) == Transmitted::Idle
                 && self.queues.ready.back() == Some(&key)
             {
                 self.queues.ready.pop_back();
@@ -146,10 +170,35 @@ impl Endpoint {
         // By that time loss recovery knows its packets.
         let departure = self.queues.departures.as_ref().and_then(|departures| *departures.get(run)?);
         let sent_at = departure.unwrap_or(self.queues.batch_at);
-        // Each connection's runs are next to each other.
-        let writer = self.queues.in_batch.iter().rfind(|(_, first)| *first <= run);
-        if let Some(slot) = writer.and_then(|(key, _)| self.slots.get_mut(key.0)) {
+        if let Some(slot) = self.writer_of(run).and_then(|key| self.slots.get_mut(key.0)) {
             slot.connection.machine.on_refused(sent_at, datagrams, congested);
+        }
+    }
+
+    /// Who wrote the run with this number into the batch filled last.
+    fn writer_of(&self, run: usize) -> Option<ConnKey> {
+        // Each connection's runs are next to each other.
+        self.queues.in_batch.iter().rfind(|(_, first)| *first <= run).map(|(key, _)| *key)
+    }
+
+    /// A run of the batch filled last could not be protected: its connection is closed. The batch must not be sent.
+    pub fn on_not_protected(&mut self, now: Time, NotProtected { run }: NotProtected) {
+        let Some(key) = self.writer_of(run) else { return };
+        if let Some(slot) = self.slots.get_mut(key.0) {
+            slot.connection.machine.on_not_protected(now);
+            self.touch(key);
+        }
+    }
+
+    /// Exchanges what is known of who wrote the batch filled last. Who fills several batches before the first is sent keeps
+    /// this with each, and puts it back while that one is sent: refusals are then told to those whom they concern.
+    pub fn swap_writers(&mut self, writers: &mut BatchWriters) {
+        let Queues { in_batch, batch_at, departures, .. } = &mut self.queues;
+        std::mem::swap(in_batch, &mut writers.connections);
+        std::mem::swap(batch_at, &mut writers.at);
+        match departures {
+            Some(departures) => std::mem::swap(departures, &mut writers.departures),
+            None => writers.departures.clear(),
         }
     }
 
@@ -180,14 +229,20 @@ impl Endpoint {
         self.queues.attempts = attempts;
     }
 
-    fn transmit_connection(&mut self, now: Time, key: ConnKey, batch: &mut SendBatch) -> Transmitted {
+    fn transmit_connection(
+        &mut self,
+        now: Time,
+        key: ConnKey,
+        batch: &mut SendBatch,
+        apart: Option<&mut UnprotectedRuns>,
+    ) -> Transmitted {
         let Some(slot) = self.slots.get_mut(key.0) else { return Transmitted::Idle };
         let first_run = batch.run_count();
         let machine = &mut slot.connection.machine;
         if self.queues.departures.is_some() {
             machine.look_ahead(now);
         }
-        let transmitted = machine.transmit(now, batch, &mut *self.rng);
+        let transmitted = machine.transmit_apart(now, batch, &mut *self.rng, apart);
         if let Some(departures) = &mut self.queues.departures {
             departures.resize(first_run, None);
             departures.extend(batch.runs().skip(first_run).map(|(run, _)| run.meta.release));

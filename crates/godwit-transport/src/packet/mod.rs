@@ -15,9 +15,10 @@ pub(crate) mod testing;
 pub(crate) use datagram::{DatagramBuilder, WrittenPacket};
 
 use crate::path::PathId;
+use crate::unprotected::UnprotectedRuns;
 use godwit_base::{Ecn, Rng, Time};
 use godwit_recovery::SpaceId;
-use godwit_tls::keys::{PacketSpan, TAG_LEN};
+use godwit_tls::keys::{PacketSpan, TAG_LEN, UnprotectedPacket};
 use godwit_wire::header::{LengthSlot, LongHeader, ShortHeader};
 use godwit_wire::packet_number::TruncatedPacketNumber;
 use godwit_wire::{ConnectionId, Frame, NoRoom, Writer};
@@ -27,13 +28,15 @@ use godwit_wire::{ConnectionId, Frame, NoRoom, Writer};
 pub(crate) struct Buffers<T> {
     /// What the packets of the datagram being written carry.
     pub(crate) tokens: Vec<T>,
-    /// The 1-RTT packets of the run being written.
+    /// The 1-RTT packets of the run being written, where they are sealed as they are written.
     pub(crate) spans: Vec<PacketSpan>,
+    /// The same where they are not.
+    pub(crate) unprotected: Vec<UnprotectedPacket>,
 }
 
 impl<T> Default for Buffers<T> {
     fn default() -> Self {
-        Buffers { tokens: Vec::new(), spans: Vec::new() }
+        Buffers { tokens: Vec::new(), spans: Vec::new(), unprotected: Vec::new() }
     }
 }
 
@@ -51,6 +54,10 @@ pub(crate) struct Turn<'a, T> {
     pub(crate) ecn: Ecn,
     pub(crate) rng: &'a mut dyn Rng,
     pub(crate) buffers: Buffers<T>,
+    /// Where large runs go for others to protect, if there is somebody who does.
+    pub(crate) apart: Option<&'a mut UnprotectedRuns>,
+    /// The packets of the run being written are protected together, when all are written, or by others.
+    pub(crate) together: bool,
 }
 
 impl<T> Turn<'_, T> {

@@ -1,6 +1,7 @@
 //! What the local system and the network say of datagrams that were sent, and what connections leave behind.
 
 use super::*;
+use crate::{NotProtected, UnprotectedRuns};
 use std::io::ErrorKind;
 
 /// Connections whose handshakes are over, with nothing to say.
@@ -257,4 +258,36 @@ fn a_batch_is_left_behind_the_end_of_a_clients_handshake() {
     pair.client.receive(pair.now, wall, &mut batch);
     assert_eq!(done(&pair), 2);
     assert!(!pair.client.receive_some(pair.now, wall, &mut batch), "nothing is left");
+}
+
+/// The client's runs, of a batch that is filled while large runs are left to others.
+fn fill(pair: &mut Pair, batch: &mut SendBatch) -> UnprotectedRuns {
+    let mut runs = UnprotectedRuns::new();
+    batch.clear();
+    let _ = pair.client.transmit_unprotected(pair.now, batch, &mut runs);
+    runs
+}
+
+#[test]
+fn refusals_and_failures_concern_who_wrote_the_batch_that_is_sent() {
+    let (mut pair, [one, other]) = connected();
+    let refused =
+        |pair: &Pair| [one, other].map(|key| pair.client.connection(key).unwrap().stats().datagrams_refused);
+    let mut batches = [SendBatch::new(1 << 20), SendBatch::new(1 << 20)];
+    let mut writers = [BatchWriters::default(), BatchWriters::default()];
+    for (at, key) in [one, other].into_iter().enumerate() {
+        say(&mut pair.client, key);
+        assert!(fill(&mut pair, &mut batches[at]).is_empty(), "there is too little");
+        pair.client.swap_writers(&mut writers[at]);
+    }
+    pair.client.swap_writers(&mut writers[0]);
+    pair.client.on_run_refused(0, 1, true);
+    assert_eq!(refused(&pair), [1, 0]);
+    pair.client.swap_writers(&mut writers[0]);
+    pair.client.swap_writers(&mut writers[1]);
+    pair.client.on_run_refused(0, 3, true);
+    assert_eq!(refused(&pair), [1, 3]);
+    pair.client.on_not_protected(pair.now, NotProtected { run: 0 });
+    let open = |key| pair.client.connection(key).is_some_and(|connection| connection.is_open());
+    assert!(open(one) && !open(other));
 }
