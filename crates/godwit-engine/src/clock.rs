@@ -101,7 +101,7 @@ fn read_epoch() -> (Instant, Duration) {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the engine is where the clock is read")]
-fn read_monotonic() -> Instant {
+pub(crate) fn read_monotonic() -> Instant {
     Instant::now()
 }
 

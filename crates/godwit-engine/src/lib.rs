@@ -16,7 +16,7 @@
 //! # Order of the modules
 //!
 //! From the bottom: `clock`, `os_rng`, `spin`, `stopped`, `addresses`, `retirement`, `handed_on`, `processes`, `sync`, `wake`, `group`,
-//! `handler`, `shard`, `sockets`, `turn`, `handle`, `report`, `sharing`, `driver`, `threads`. Each may use those before
+//! `handler`, `workers`, `outgoing`, `shard`, `sockets`, `turn`, `handle`, `report`, `sharing`, `driver`, `threads`. Each may use those before
 //! it.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(feature = "tokio"), allow(dead_code, reason = "some of it is for handles and drivers alone"))]
@@ -32,6 +32,7 @@ mod handed_on;
 mod handle;
 mod handler;
 mod os_rng;
+mod outgoing;
 mod processes;
 mod report;
 mod retirement;
@@ -45,6 +46,7 @@ mod sync;
 mod threads;
 mod turn;
 mod wake;
+mod workers;
 
 pub use clock::Clock;
 #[cfg(feature = "tokio")]
@@ -54,6 +56,7 @@ pub use handed_on::HandedOn;
 pub use handle::ShardHandle;
 pub use handler::{Handler, ShardCx};
 pub use os_rng::OsRng;
+pub use outgoing::SealingThreads;
 pub use processes::{OtherProcesses, TakenIn};
 pub use report::Report;
 pub use shard::{Shard, Turn};

@@ -19,6 +19,8 @@ pub struct Report {
     pub closed_sockets: Counters,
     /// What was not for this shard.
     pub handed_on: HandedOn,
+    /// Runs of packets that [`SealingThreads`](crate::SealingThreads) have protected.
+    pub runs_sealed_by_threads: u64,
 }
 
 impl<H> Shard<H> {
@@ -32,6 +34,7 @@ impl<H> Shard<H> {
                 .collect(),
             closed_sockets: self.retirement.closed,
             handed_on: self.handed_on,
+            runs_sealed_by_threads: self.outgoing.runs_protected(),
         }
     }
 }

@@ -4,13 +4,12 @@ use crate::clock::Clock;
 use crate::group::ShardGroup;
 use crate::handed_on::HandedOn;
 use crate::handler::{Handler, ShardCx};
+use crate::outgoing::{Batch, Outgoing, SealingThreads};
 use crate::processes::OtherProcesses;
 use crate::retirement::Retirement;
 use crate::stopped::Stopped;
-use godwit_base::{RecvBatch, SendBatch, SocketId, Time, WallTime};
-use godwit_datapath::{
-    Capabilities, Counters, Datapath, Progress, Received, Refused, Sent, TooLarge, Unreachable,
-};
+use godwit_base::{RecvBatch, SocketId, Time, WallTime};
+use godwit_datapath::{Capabilities, Counters, Datapath, Received, Refused, Sent, TooLarge, Unreachable};
 use godwit_transport::{Endpoint, ForeignBatch};
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,8 +20,6 @@ use std::{fmt, io};
 /// Runs received at once, and the most bytes of one.
 const RECV_SLOTS: usize = 16;
 const RECV_SLOT_SIZE: usize = 1 << 16;
-/// Bytes sent at once: four of the largest runs.
-const SEND_BYTES: usize = 4 * (1 << 16);
 
 /// A shard: sockets, an endpoint with its connections, and a handler.
 pub struct Shard<H> {
@@ -44,10 +41,9 @@ pub struct Shard<H> {
     rest: bool,
     pub(crate) retirement: Retirement,
     pub(crate) handed_on: HandedOn,
-    send: SendBatch,
+    pub(crate) outgoing: Outgoing,
     /// How many batches were written, whether or not they have left yet.
     batches_sent: u64,
-    progress: Progress,
     pub(crate) now: Time,
     /// The clock is read in the course of a turn, not only by whoever began it.
     reads_clock: bool,
@@ -57,10 +53,6 @@ pub struct Shard<H> {
     /// The handler knows that the shard is idle.
     idle_told: bool,
 }
-
-/// Batches sent before it is looked whether something was received: acknowledgements must not wait until a
-/// whole congestion window is out.
-const BATCHES_AT_ONCE: usize = 4;
 
 /// What the peer is told of a connection whose handler has panicked.
 const HANDLER_PANICKED: &str = "the application has failed";
@@ -121,9 +113,8 @@ impl<H> Shard<H> {
             handed_on: HandedOn::default(),
             recv: RecvBatch::new(RECV_SLOTS, RECV_SLOT_SIZE),
             rest: false,
-            send: SendBatch::new(SEND_BYTES),
+            outgoing: Outgoing::new(),
             batches_sent: 0,
-            progress: Progress::default(),
             now,
             reads_clock: true,
             told_before: now,
@@ -137,6 +128,14 @@ impl<H> Shard<H> {
     #[must_use]
     pub fn in_group(mut self, group: ShardGroup) -> Self {
         self.group = Some(group);
+        self
+    }
+
+    /// Has large runs of packets protected by `threads`, which other shards may have, too, while the shard writes and sends
+    /// others. It costs more processor time than it saves, and is of use only where a core is idle.
+    #[must_use]
+    pub fn with_sealing_threads(mut self, threads: SealingThreads) -> Self {
+        self.outgoing.set_threads(threads);
         self
     }
 
@@ -315,38 +314,59 @@ impl<H> Shard<H> {
 
     /// Sends a few batches, less if there is nothing more to send or a socket is full.
     pub(crate) fn transmit(&mut self) -> io::Result<Transmit> {
-        for _ in 0..BATCHES_AT_ONCE {
-            if let Some(blocked) = self.flush()? {
+        let mut outcome = Transmit::More;
+        for _ in 0..self.outgoing.at_once() {
+            if let Some(blocked) = self.flush(self.outgoing.before_another())? {
                 return Ok(Transmit::Blocked(blocked));
             }
-            self.send.clear();
-            self.progress = Progress::default();
             // Whether there is more is found out by asking again: it may be that it writes nothing.
-            self.endpoint.transmit(self.now, &mut self.send);
-            if self.send.is_empty() {
-                return Ok(Transmit::Done);
+            if !self.write(Self::fill) {
+                outcome = Transmit::Done;
+                break;
             }
-            self.batches_sent = self.batches_sent.wrapping_add(1);
         }
-        Ok(match self.flush()? {
+        Ok(match self.flush(0)? {
             Some(blocked) => Transmit::Blocked(blocked),
-            None => Transmit::More,
+            None => outcome,
         })
     }
 
     /// Sends what connections say that have just been begun or accepted, and nothing else.
     pub(crate) fn transmit_first_flights(&mut self) {
         // A socket that is full, or fails, is the next turn's concern: what is to be sent stays.
-        if !self.endpoint.has_first_flights() || !matches!(self.flush(), Ok(None)) {
+        if !self.endpoint.has_first_flights() || !matches!(self.flush(0), Ok(None)) {
             return;
         }
         // TLS has taken its time: by the beginning of the turn, round trips would take as much longer.
         self.read_clock_again();
-        self.send.clear();
-        self.progress = Progress::default();
-        self.endpoint.transmit_first_flights(self.now, &mut self.send);
+        self.write(|shard, batch| {
+            shard.endpoint.transmit_first_flights(shard.now, &mut batch.datagrams);
+            false
+        });
+        let _ = self.flush(0);
+    }
+
+    /// Has the endpoint write a batch. True if it may have more.
+    fn fill(&mut self, batch: &mut Batch) -> bool {
+        if self.outgoing.has_threads() {
+            self.endpoint.transmit_unprotected(self.now, &mut batch.datagrams, &mut batch.unprotected)
+        } else {
+            self.endpoint.transmit(self.now, &mut batch.datagrams)
+        }
+    }
+
+    /// Has `fill` write a batch, and puts it behind the others. False if it wrote nothing.
+    fn write(&mut self, fill: impl FnOnce(&mut Self, &mut Batch) -> bool) -> bool {
+        let mut batch = self.outgoing.empty();
+        let more = fill(self, &mut batch);
+        if batch.datagrams.is_empty() {
+            self.outgoing.recycle(batch);
+            return false;
+        }
+        self.endpoint.swap_writers(&mut batch.writers);
         self.batches_sent = self.batches_sent.wrapping_add(1);
-        let _ = self.flush();
+        self.outgoing.push(batch, more);
+        true
     }
 
     /// A number that changes whenever there was something to send.
@@ -354,16 +374,43 @@ impl<H> Shard<H> {
         self.batches_sent
     }
 
-    fn flush(&mut self) -> io::Result<Option<SocketId>> {
-        while let Some(id) = self.progress.next_socket(&self.send) {
+    /// Sends the batches that are ready, and all but `keep` of them in any case. What a socket has no room for is kept, and no
+    /// thread has anything of this shard then, nor if nothing is to be kept.
+    fn flush(&mut self, keep: usize) -> io::Result<Option<SocketId>> {
+        while let Some(mut batch) = self.outgoing.take_first(self.outgoing.len() > keep) {
+            let outcome = self.send(&mut batch);
+            if matches!(outcome, Ok(None)) {
+                self.outgoing.recycle(batch);
+            } else {
+                self.outgoing.put_back(batch);
+                self.outgoing.fetch_all();
+                return outcome;
+            }
+        }
+        Ok(None)
+    }
+
+    /// Sends a batch, or the rest of it. Whatever is refused, the endpoint is told of who wrote it.
+    fn send(&mut self, batch: &mut Batch) -> io::Result<Option<SocketId>> {
+        self.endpoint.swap_writers(&mut batch.writers);
+        if let Some(failed) = batch.failed.take() {
+            self.endpoint.on_not_protected(self.now, failed);
+            batch.datagrams.clear();
+        }
+        let outcome = self.send_runs(batch);
+        self.endpoint.swap_writers(&mut batch.writers);
+        outcome
+    }
+
+    fn send_runs(&mut self, Batch { datagrams, progress, .. }: &mut Batch) -> io::Result<Option<SocketId>> {
+        while let Some(id) = progress.next_socket(datagrams) {
             let Some(socket) = self.sockets.iter_mut().find(|socket| socket.id() == id) else {
                 // A socket that is gone: what was for it is lost.
-                self.send.clear();
-                self.progress = Progress::default();
+                datagrams.clear();
                 break;
             };
-            let before = self.progress;
-            let sent = socket.send(&self.send, &mut self.progress)?;
+            let before = *progress;
+            let sent = socket.send(datagrams, progress)?;
             while let Some(TooLarge { remote, size, max, .. }) = socket.next_too_large() {
                 self.endpoint.on_datagram_refused(self.now, remote, size, max);
             }
@@ -373,9 +420,9 @@ impl<H> Shard<H> {
             if sent == Sent::Blocked {
                 return Ok(Some(id));
             }
-            if self.progress == before {
+            if *progress == before {
                 // A data path of a program's own that does not say how far it came would be asked without end.
-                self.progress.finish_run();
+                progress.finish_run();
             }
             self.report_errors();
         }
@@ -418,7 +465,7 @@ impl<H> Shard<H> {
 
     /// Whether the sockets have taken all that the endpoint wrote.
     pub(crate) fn has_sent_everything(&self) -> bool {
-        self.progress.next_socket(&self.send).is_none()
+        self.outgoing.is_empty()
     }
 
     /// Wakes whom a turn has found: for who has the shard to himself, with no lock.
