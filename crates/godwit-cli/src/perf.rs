@@ -39,7 +39,7 @@ Start `godwit perf server` on one and `godwit perf client` on the other. Both sp
 any HTTP server.";
 
 /// What says nothing to TCP.
-const QUIC_ONLY: [&str; 5] = ["mtu", "cc", "datapath", "departure_times", "spin"];
+const QUIC_ONLY: [&str; 6] = ["mtu", "cc", "datapath", "departure_times", "spin", "sealing_threads"];
 
 const SENDING: &str = "\
 How it sends: both ends write pieces of 64 KiB of static memory, whose bytes follow from their position in an answer (--verify), as many as the connection's send buffer takes \
@@ -233,6 +233,10 @@ struct Tuning {
     /// they come soon), or always, for 1 ms after the last datagram or as said, such as always:200us
     #[arg(long, value_name = "WHEN", default_value = "off")]
     spin: Spin,
+    /// Threads that protect packets beside those that send them, 0 to 64: a connection that sends much then has more than
+    /// one core. It takes more processor time in all, and is of use only where a core is idle
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=64))]
+    sealing_threads: u8,
 }
 
 impl ClientArguments {
@@ -341,7 +345,7 @@ impl Tuning {
         let mut tuning = perf::Tuning::default();
         (tuning.mtu, tuning.congestion, tuning.spin) = (self.mtu, self.cc, self.spin);
         (tuning.departure_times, tuning.cipher) = (self.departure_times, self.cipher);
-        tuning.key_exchange = self.key_exchange;
+        (tuning.key_exchange, tuning.sealing_threads) = (self.key_exchange, self.sealing_threads);
         tuning.datapath = self.datapath.backend().map_err(|error| Failure::new(error.to_string()))?;
         Ok(tuning)
     }
@@ -479,6 +483,7 @@ mod tests {
             "h:1 --download --cc vegas",
             "h:1 --hps --key-exchange p256",
             "h:1 --download --spin 50",
+            "h:1 --download --sealing-threads 65",
             "h:1 --download --insecure --cacert x",
         ] {
             assert!(client(words).is_err(), "{words}");

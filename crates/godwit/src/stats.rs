@@ -16,6 +16,9 @@ pub struct EndpointStats {
     pub closed_sockets: Counters,
     /// What was received for other shards, or an older generation of the process.
     pub handed_on: HandedOn,
+    /// Runs of packets (of one connection, sent with one system call) that threads have protected for it: see
+    /// [`EndpointBuilder::sealing_threads`](crate::EndpointBuilder::sealing_threads).
+    pub runs_sealed_by_threads: u64,
 }
 
 /// What a socket has done and can do.
@@ -40,6 +43,7 @@ impl From<Report> for EndpointStats {
             sockets: report.sockets.into_iter().map(socket).collect(),
             closed_sockets: report.closed_sockets,
             handed_on: report.handed_on,
+            runs_sealed_by_threads: report.runs_sealed_by_threads,
         }
     }
 }

@@ -84,6 +84,8 @@ pub struct Tuning {
     pub departure_times: DepartureTimes,
     /// Whether to look for datagrams before going to sleep.
     pub spin: Spin,
+    /// Threads that protect packets beside those that send them, 64 at most.
+    pub sealing_threads: u8,
 }
 
 impl Default for Tuning {
@@ -98,6 +100,7 @@ impl Default for Tuning {
             keep_alive: None,
             departure_times: DepartureTimes::Off,
             spin: Spin::Off,
+            sealing_threads: 0,
         }
     }
 }

@@ -40,7 +40,8 @@ pub(super) fn endpoint(tuning: Tuning) -> EndpointBuilder {
     socket.backend = tuning.datapath;
     socket.departure_times = tuning.departure_times;
     let timed = tuning.breakdown.then(|| TimedDatapaths(socket.clone()));
-    let builder = Endpoint::builder().socket(socket).spin(tuning.spin);
+    let builder =
+        Endpoint::builder().socket(socket).spin(tuning.spin).sealing_threads(tuning.sealing_threads.into());
     match timed {
         Some(timed) => builder.datapaths(timed),
         None => builder,

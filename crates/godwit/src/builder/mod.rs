@@ -9,7 +9,7 @@ use crate::polled::PolledEndpoint;
 use crate::qlog::QlogFolder;
 use godwit_base::SocketId;
 use godwit_datapath::{Capabilities, Datapath, DatapathFactory, SocketConfig, adopt};
-use godwit_engine::{OsRng, Shard, Spin};
+use godwit_engine::{OsRng, SealingThreads, Shard, Spin};
 use godwit_transport::CidCodec;
 use godwit_transport::observe::ObserverFactory;
 use godwit_transport::tls::secrets::ServerSecrets;
@@ -35,6 +35,7 @@ pub struct EndpointBuilder {
     socket: SocketConfig,
     datapaths: Option<Arc<dyn DatapathFactory>>,
     spin: Spin,
+    sealing_threads: usize,
     pub(crate) secrets: Option<Arc<ServerSecrets>>,
     shard: u8,
     pub(crate) generation: u8,
@@ -67,6 +68,7 @@ impl EndpointBuilder {
             socket: SocketConfig::default(),
             datapaths: None,
             spin: Spin::Off,
+            sealing_threads: 0,
             secrets: None,
             shard: 0,
             generation: 0,
@@ -131,6 +133,20 @@ impl EndpointBuilder {
     /// Default [`Spin::Off`].
     pub fn spin(mut self, spin: Spin) -> Self {
         self.spin = spin;
+        self
+    }
+
+    /// Sets how many threads protect packets for the endpoint beside its shards, 64 at most. Default 0: every shard does
+    /// all on its own core.
+    ///
+    /// With them a connection that sends much is not bound to one core: a thread encrypts what the shard has written while it
+    /// sends what was encrypted before and writes more. It takes more processor time in all than without, and where no core
+    /// is idle beside those of the shards it makes nothing faster. Threads look for work for 50 us after the last, and sleep
+    /// otherwise; what is small is never given to them. Connections with another provider of cryptography than
+    /// that of Godwit do not use them. They may run where the thread may that builds the endpoint, and end with it.
+    /// [`EndpointStats::runs_sealed_by_threads`](crate::EndpointStats::runs_sealed_by_threads) tells whether they are used.
+    pub fn sealing_threads(mut self, threads: usize) -> Self {
+        self.sealing_threads = threads.min(SealingThreads::MOST);
         self
     }
 
@@ -298,7 +314,9 @@ impl EndpointBuilder {
     fn place(&self) -> io::Result<Place> {
         let secrets = self.shared_secrets();
         let membership = self.inherited_from.membership(&secrets, self.generation)?;
-        Ok(Place { secrets, membership })
+        let threads = self.sealing_threads;
+        let sealing = if threads == 0 { None } else { Some(SealingThreads::start(threads)?) };
+        Ok(Place { secrets, membership, sealing })
     }
 
     /// The settings of a shard. What is to be shared is: memory, windows, and which tokens were shown.
@@ -335,7 +353,11 @@ impl EndpointBuilder {
         let config = self.endpoint_config(number, secrets);
         let server = self.server.as_ref().map(ServerConfig::to_transport);
         let endpoint = godwit_transport::Endpoint::new(config, server, Box::new(OsRng::new()));
-        place.membership.join(Shard::new(endpoint, sockets, handler))
+        let shard = Shard::new(endpoint, sockets, handler);
+        place.membership.join(match &place.sealing {
+            Some(threads) => shard.with_sealing_threads(threads.clone()),
+            None => shard,
+        })
     }
 }
 
@@ -347,6 +369,8 @@ struct Place {
     secrets: Arc<ServerSecrets>,
     /// This endpoint's place among the generations of the process.
     membership: Membership,
+    /// They protect packets for all of them.
+    sealing: Option<SealingThreads>,
 }
 
 /// A burst that does not fit is lost, and that looks like a bad network.
