@@ -62,7 +62,6 @@ pub(crate) use versions::choose as choose_version;
 
 use crate::cid::{LocalCids, RemoteCids};
 use crate::handshake::{Handshake, NewKeys};
-use crate::packet::Buffers;
 use crate::path::{PathKey, PathSet, Told};
 use crate::resumption::Network;
 use crate::{ConnectError, Event, TransportConfig, WireError};
@@ -81,6 +80,8 @@ use migration::Migration;
 use negotiation::Negotiation;
 use observing::Observation;
 use parts::{Parts, RecoveryToken};
+
+pub(crate) use parts::SendingMemory;
 use repeats::Repeats;
 use space::Spaces;
 use stats::Counters;
@@ -109,8 +110,6 @@ pub(crate) struct Machine {
     repeats: Repeats,
     observation: Observation,
     stats: Counters,
-    /// Memory for the packets being written.
-    buffers: Buffers<RecoveryToken>,
     /// Memory for what an acknowledgement or a loss brings back.
     outcomes: Vec<(Outcome, RecoveryToken)>,
 }
@@ -261,7 +260,6 @@ impl Machine {
             repeats: Repeats::new(&config.tail, network),
             observation: Observation::default(),
             stats: Counters::default(),
-            buffers: Buffers::default(),
             outcomes: Vec::new(),
             config,
         }

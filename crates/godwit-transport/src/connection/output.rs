@@ -8,7 +8,7 @@ use super::Machine;
 use super::acks;
 use super::boundary::Transmitted;
 use super::lifecycle::State;
-use super::parts::{Packet, Sending};
+use super::parts::{Packet, Sending, SendingMemory};
 use super::sealing::meta_for;
 use super::space::{Space, level_of, long_type};
 use crate::packet::{DatagramBuilder, Turn};
@@ -32,23 +32,26 @@ struct Reason {
 }
 
 impl Machine {
-    /// Writes what is to be sent now into `batch`.
+    /// As [`Machine::transmit_apart`], with memory of its own and nothing left unprotected.
     #[cfg(test)]
     pub(crate) fn transmit(&mut self, now: Time, batch: &mut SendBatch, rng: &mut dyn Rng) -> Transmitted {
-        self.transmit_apart(now, batch, rng, None)
+        self.transmit_apart(now, batch, rng, None, &mut SendingMemory::default())
     }
 
-    /// Writes what is to be sent now into `batch`. Large runs are left unprotected where they can go into `apart`.
+    /// Writes what is to be sent now into `batch`. Large runs are left unprotected where they can go into `apart`. `memory`
+    /// serves while that takes.
     pub(crate) fn transmit_apart(
         &mut self,
         now: Time,
         batch: &mut SendBatch,
         rng: &mut dyn Rng,
         apart: Option<&mut UnprotectedRuns>,
+        memory: &mut SendingMemory,
     ) -> Transmitted {
         self.observe_time(now);
         let path = self.paths.active_id();
-        let buffers = std::mem::take(&mut self.buffers);
+        let mut buffers = std::mem::take(memory);
+        buffers.clear();
         let dcid = *self.parts.remote_cids.active();
         let departs = self.departures.after(now);
         let at = departs.unwrap_or(now);
@@ -64,7 +67,7 @@ impl Machine {
             State::Closing { .. } => self.transmit_close(&mut turn, batch),
             State::Draining { .. } | State::Drained => Transmitted::Idle,
         };
-        self.buffers = turn.buffers;
+        *memory = turn.buffers;
         transmitted
     }
 

@@ -14,7 +14,7 @@
 
 use super::{ack_frequency, announcements, anomalies, ping};
 use crate::cid::{AnnouncedId, LocalCids, RemoteCids, RetiredId};
-use crate::packet::{PacketBuilder, Turn};
+use crate::packet::{Buffers, PacketBuilder, Turn};
 use crate::part::{NoToken, Part, Silence};
 use crate::{Event, Side, TransportConfig, WireError, datagrams, handshake, streams};
 use godwit_base::Time;
@@ -23,6 +23,9 @@ use godwit_wire::Frame;
 
 /// A packet whose tokens are those of this table.
 pub(crate) type Packet<'a> = PacketBuilder<'a, RecoveryToken>;
+
+/// Memory that is used again from call to call, whichever connection sends.
+pub(crate) type SendingMemory = Buffers<RecoveryToken>;
 
 /// What one call to send works with.
 pub(crate) type Sending<'a> = Turn<'a, RecoveryToken>;

@@ -4,7 +4,6 @@ use super::Machine;
 use super::lifecycle::State;
 use super::outcome::collect;
 use crate::ConnectionError;
-use crate::packet::Buffers;
 use crate::part::Silence;
 use crate::path::{Path, PathId};
 use godwit_base::Time;
@@ -263,7 +262,6 @@ impl Machine {
             return;
         }
         self.timers.memory_released = true;
-        self.buffers = Buffers::default();
         self.outcomes = Vec::new();
         self.events.shrink();
         self.spaces.data.space.recovery.shrink();

@@ -41,6 +41,7 @@ pub use older_generations::Begun;
 
 use crate::cid::CidCodec;
 use crate::config::{ClientConfig, EndpointConfig, ServerConfig};
+use crate::connection::SendingMemory;
 use crate::connection::boundary::{ClientArgs, EndpointEvent};
 use crate::keyed_hash::KeyedHash;
 use crate::path::PathKey;
@@ -135,6 +136,8 @@ struct Queues {
     expired: Vec<ConnKey>,
     /// They wrote into the batch filled last, each from the run with this number.
     in_batch: Vec<(ConnKey, usize)>,
+    /// Memory for the packets being written; nothing is left in it between calls.
+    writing: SendingMemory,
     /// When that was.
     batch_at: Time,
     /// When each run of it leaves. None if the data path keeps no departure times.

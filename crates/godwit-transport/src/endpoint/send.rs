@@ -242,7 +242,8 @@ impl Endpoint {
         if self.queues.departures.is_some() {
             machine.look_ahead(now);
         }
-        let transmitted = machine.transmit_apart(now, batch, &mut *self.rng, apart);
+        let memory = &mut self.queues.writing;
+        let transmitted = machine.transmit_apart(now, batch, &mut *self.rng, apart, memory);
         if let Some(departures) = &mut self.queues.departures {
             departures.resize(first_run, None);
             departures.extend(batch.runs().skip(first_run).map(|(run, _)| run.meta.release));

@@ -34,6 +34,15 @@ pub(crate) struct Buffers<T> {
     pub(crate) unprotected: Vec<UnprotectedPacket>,
 }
 
+impl<T> Buffers<T> {
+    /// Nothing is left of what another connection wrote.
+    pub(crate) fn clear(&mut self) {
+        self.tokens.clear();
+        self.spans.clear();
+        self.unprotected.clear();
+    }
+}
+
 impl<T> Default for Buffers<T> {
     fn default() -> Self {
         Buffers { tokens: Vec::new(), spans: Vec::new(), unprotected: Vec::new() }

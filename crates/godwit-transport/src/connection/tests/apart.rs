@@ -9,12 +9,13 @@ type Sent = (usize, Vec<Vec<u8>>);
 
 /// Sends from the client what there is to send; with `apart`, large runs are protected when the batch is full.
 fn send(pair: &mut Pair, apart: bool, sent: &mut Sent) {
-    let mut runs = UnprotectedRuns::new();
+    let (mut runs, mut memory) = (UnprotectedRuns::new(), SendingMemory::default());
     pair.batch.clear();
     loop {
         let unprotected = apart.then_some(&mut runs);
         let machine = &mut pair.client.machine;
-        if machine.transmit_apart(pair.now, &mut pair.batch, &mut pair.rng, unprotected) == Transmitted::Idle
+        if machine.transmit_apart(pair.now, &mut pair.batch, &mut pair.rng, unprotected, &mut memory)
+            == Transmitted::Idle
         {
             break;
         }
