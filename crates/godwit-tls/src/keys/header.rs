@@ -53,21 +53,23 @@ impl HeaderSealer {
     }
 
     fn mask_together(&self, packets: &[PacketSpan], buffer: &mut [u8]) -> Result<(), SealFailed> {
-        let mut samples = [0; BATCH * SAMPLE_LEN];
-        let mut masks = [0; BATCH * MASK_LEN];
-        let samples = samples.get_mut(..packets.len().saturating_mul(SAMPLE_LEN)).ok_or(SealFailed)?;
-        let masks = masks.get_mut(..packets.len().saturating_mul(MASK_LEN)).ok_or(SealFailed)?;
-        for (packet, slot) in packets.iter().zip(samples.chunks_mut(SAMPLE_LEN)) {
-            slot.copy_from_slice(sample(buffer, packet.pn_offset).ok_or(SealFailed)?);
+        let mut samples = [[0; SAMPLE_LEN]; BATCH];
+        let mut masks = [[0; MASK_LEN]; BATCH];
+        let count = packets.len();
+        for (packet, slot) in packets.iter().zip(&mut samples) {
+            *slot = *sample(buffer, packet.pn_offset).ok_or(SealFailed)?;
         }
-        if self.key.any().encrypt_in_place(samples, &mut 0, masks).is_err() {
+        let samples = samples.get(..count).ok_or(SealFailed)?.as_flattened();
+        let room = masks.get_mut(..count).ok_or(SealFailed)?.as_flattened_mut();
+        if self.key.any().encrypt_in_place(samples, &mut 0, room).is_err() {
             self.batches.store(false, Ordering::Relaxed);
             return packets.iter().try_for_each(|packet| self.mask(*packet, buffer));
         }
-        for (packet, mask) in packets.iter().zip(masks.chunks(MASK_LEN)) {
-            apply(*packet, mask, buffer).ok_or(SealFailed)?;
-        }
-        Ok(())
+        packets
+            .iter()
+            .zip(&masks)
+            .try_for_each(|(packet, mask)| apply(*packet, mask, buffer))
+            .ok_or(SealFailed)
     }
 
     /// See [`super::OneRtt::forget`].
@@ -81,8 +83,7 @@ impl HeaderSealer {
     }
 
     fn mask(&self, packet: PacketSpan, buffer: &mut [u8]) -> Result<(), SealFailed> {
-        let sample: [u8; SAMPLE_LEN] =
-            sample(buffer, packet.pn_offset).and_then(|bytes| bytes.try_into().ok()).ok_or(SealFailed)?;
+        let sample = *sample(buffer, packet.pn_offset).ok_or(SealFailed)?;
         let (head, tail) = buffer.split_at_mut_checked(packet.pn_offset).ok_or(SealFailed)?;
         let first = head.get_mut(packet.first).ok_or(SealFailed)?;
         let number = tail.get_mut(..packet.pn_len).ok_or(SealFailed)?;
@@ -134,15 +135,15 @@ impl HeaderOpener {
     pub fn masks_ahead(&self, run: &[u8], stride: usize, pn_offset: usize) -> Option<MasksAhead> {
         // What another provider would refuse is not asked for.
         let FoundHeaderKey::Ours(key) = &self.key else { return None };
-        let (mut samples, mut count) = ([0; BATCH * SAMPLE_LEN], 0_usize);
-        for (packet, slot) in run.chunks(stride.max(1)).zip(samples.chunks_mut(SAMPLE_LEN)) {
+        let (mut samples, mut count) = ([[0; SAMPLE_LEN]; BATCH], 0_usize);
+        for (packet, slot) in run.chunks(stride.max(1)).zip(&mut samples) {
             if let Some(sample) = sample(packet, pn_offset) {
-                slot.copy_from_slice(sample);
+                *slot = *sample;
             }
             count = count.saturating_add(1);
         }
         let mut ahead = MasksAhead { masks: [[0; MASK_LEN]; BATCH], count };
-        let samples = samples.get(..count.saturating_mul(SAMPLE_LEN))?;
+        let samples = samples.get(..count)?.as_flattened();
         key.masks(samples, ahead.masks.get_mut(..count)?.as_flattened_mut()).ok()?;
         Some(ahead)
     }
@@ -179,18 +180,23 @@ impl HeaderOpener {
     }
 }
 
-fn sample(buffer: &[u8], pn_offset: usize) -> Option<&[u8]> {
-    let start = pn_offset.checked_add(LONGEST_PACKET_NUMBER)?;
-    buffer.get(start..start.checked_add(SAMPLE_LEN)?)
+#[inline]
+fn sample(buffer: &[u8], pn_offset: usize) -> Option<&[u8; SAMPLE_LEN]> {
+    buffer.get(pn_offset.checked_add(LONGEST_PACKET_NUMBER)?..)?.first_chunk()
 }
 
-fn apply(packet: PacketSpan, mask: &[u8], buffer: &mut [u8]) -> Option<()> {
-    let (first_mask, number_mask) = mask.split_first()?;
+#[inline]
+fn apply(packet: PacketSpan, mask: &[u8; MASK_LEN], buffer: &mut [u8]) -> Option<()> {
+    let [first_mask, number_mask @ ..] = *mask;
     let first = buffer.get_mut(packet.first)?;
     let bits = if *first & 0x80 == 0 { 0x1f } else { 0x0f };
     *first ^= first_mask & bits;
-    let number = buffer.get_mut(packet.pn_offset..packet.pn_offset.checked_add(packet.pn_len)?)?;
-    number.iter_mut().zip(number_mask).for_each(|(byte, mask)| *byte ^= mask);
+    // There are as many bytes as the longest packet number has before the sample: only those of the number are altered.
+    let number = buffer.get_mut(packet.pn_offset..)?.first_chunk_mut()?;
+    let others = LONGEST_PACKET_NUMBER.saturating_sub(packet.pn_len).saturating_mul(8);
+    let of_number = u32::MAX.checked_shr(u32::try_from(others).ok()?).unwrap_or(0);
+    let masked = u32::from_le_bytes(*number) ^ (u32::from_le_bytes(number_mask) & of_number);
+    *number = masked.to_le_bytes();
     Some(())
 }
 

@@ -76,6 +76,7 @@ impl HeaderKey {
     }
 
     /// Writes a mask for each of `samples`, which stand back to back.
+    #[inline]
     pub(crate) fn masks(&self, samples: &[u8], masks: &mut [u8]) -> Result<(), Error> {
         let count = samples.len() / SAMPLE_LEN;
         if !samples.len().is_multiple_of(SAMPLE_LEN) || masks.len() != count.saturating_mul(MASK_LEN) {
