@@ -325,8 +325,11 @@ impl<H> Shard<H> {
                 break;
             }
         }
+        let under_way = !self.outgoing.is_empty();
         Ok(match self.flush(0)? {
             Some(blocked) => Transmit::Blocked(blocked),
+            // To send the last of them may have given reason to say something.
+            None if under_way && self.endpoint.has_ready() => Transmit::More,
             None => outcome,
         })
     }

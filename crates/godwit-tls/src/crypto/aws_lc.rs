@@ -50,8 +50,8 @@ impl MaskRuns {
             let key = UnboundCipherKey::new(cipher, key).ok()?;
             StreamingEncryptingKey::ecb_pkcs7(key).ok().map(|key| Box::new(Mutex::new(key)))
         });
-        // A connection is used by one thread at a time: the lock is there for the `Sync` that rustls
-        // asks for.
+        // Keys are used by one thread at a time, but for copies that several have for a connection with much to send: who
+        // finds the lock taken makes masks one by one.
         let mut key = run.as_ref()?.try_lock().ok()?;
         // Padding would only be added at the end of the stream, which never comes.
         let mut blocks = [0; RUN * SAMPLE_LEN + SAMPLE_LEN];

@@ -89,11 +89,10 @@ impl Machine {
             let number = batch.run_count();
             let Some(room) = batch.reserve(segment) else { return Transmitted::More };
             let len = self.build_run(turn, segment, room);
-            if len > 0 {
+            if len > 0 && self.leave_to_protect(turn, number) {
                 let meta = meta_for(self.paths.path(turn.path).key(), turn);
                 batch.commit(len, segment.min(len), meta);
                 self.stats.on_sent(len, segment);
-                self.leave_to_protect(turn, number);
             }
             if !self.lifecycle.is_open() {
                 // It closed while it was writing: that is to be said.

@@ -166,17 +166,21 @@ impl Machine {
         outcome.is_ok()
     }
 
-    /// Leaves what [`Machine::protect_small_run`] has left, the run with this number, to others.
-    pub(super) fn leave_to_protect(&mut self, turn: &mut Sending<'_>, number: usize) {
+    /// Leaves what [`Machine::protect_small_run`] has left, the run with this number, to others. False if that is not possible:
+    /// it must not leave then, and the connection is closed.
+    pub(super) fn leave_to_protect(&mut self, turn: &mut Sending<'_>, number: usize) -> bool {
         let packets = &mut turn.buffers.unprotected;
         if packets.is_empty() {
-            return;
+            return true;
         }
         let keys = self.spaces.data.keys.as_deref_mut().and_then(|keys| keys.copied());
-        if let Some((apart, keys)) = turn.apart.as_deref_mut().zip(keys) {
-            apart.push(number, Arc::clone(keys), packets);
-        }
+        let left = turn.apart.as_deref_mut().zip(keys);
+        let is_left = left.map(|(apart, keys)| apart.push(number, Arc::clone(keys), packets)).is_some();
         packets.clear();
+        if !is_left {
+            self.on_not_protected(turn.now);
+        }
+        is_left
     }
 
     /// Packets could not be protected that were recorded as sent. They do not leave.

@@ -90,14 +90,24 @@ impl Endpoint {
         for _ in 0..self.queues.ready.len() {
             let Some(key) = self.queues.ready.pop_front() else { break };
             if self.transmit_connection(now, key, batch, apart.as_deref_mut()) == Transmitted::More {
-                // A full batch leaves it at the head, so that the next batch begins where this one ended.
                 if batch.reserve(SMALLEST_ROOM).is_none() {
-                    self.queues.ready.push_front(key);
+                    // The next batch begins where this one ended, but for who had all of it: others wait for their share.
+                    let had_all = self.queues.in_batch.first().is_some_and(|(first, _)| *first == key);
+                    if had_all {
+                        self.queues.ready.push_back(key);
+                    } else {
+                        self.queues.ready.push_front(key);
+                    }
                     return true;
                 }
                 self.queues.ready.push_back(key);
             }
         }
+        !self.queues.ready.is_empty()
+    }
+
+    /// True if [`Endpoint::transmit`] may have something to write.
+    pub fn has_ready(&self) -> bool {
         !self.queues.ready.is_empty()
     }
 

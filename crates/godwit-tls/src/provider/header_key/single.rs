@@ -41,7 +41,7 @@ impl Single {
 impl Drop for Single {
     fn drop(&mut self) {
         let Some(mut room) = self.0.take() else { return };
-        // The library wipes it.
+        // AWS-LC wipes it; ring leaves it, as it does in memory that is given back.
         *room = None;
         // The memory of a thread that ends is not kept.
         let _ = ROOMS.try_with(|rooms| {

@@ -291,3 +291,20 @@ fn refusals_and_failures_concern_who_wrote_the_batch_that_is_sent() {
     let open = |key| pair.client.connection(key).is_some_and(|connection| connection.is_open());
     assert!(open(one) && !open(other));
 }
+
+#[test]
+fn who_had_a_whole_batch_is_behind_the_others_in_the_next() {
+    let (mut pair, keys) = connected::<2>();
+    for key in keys {
+        let stream = pair.client.with(key, |connection| connection.open(Direction::Unidirectional).unwrap());
+        pair.client.with(key, |connection| connection.write(stream.unwrap(), Bytes::from(vec![7; 20_000])));
+    }
+    // Of one packet, so that any connection fills it; the pacer lets two go at once.
+    let mut batch = SendBatch::new(1500);
+    let writers = [0; 4].map(|_| {
+        batch.clear();
+        assert!(pair.client.transmit(pair.now, &mut batch) && pair.client.queues.in_batch.len() == 1);
+        pair.client.queues.in_batch[0].0
+    });
+    assert_eq!(writers, [keys[0], keys[1], keys[0], keys[1]]);
+}
