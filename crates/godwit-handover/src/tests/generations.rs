@@ -9,7 +9,7 @@ use godwit_base::SocketId;
 use godwit_datapath::{SocketConfig, adopt};
 use godwit_engine::{Driver, DriverConfig, HandedOn, OsRng, Shard, ShardHandle, Stopped};
 use godwit_transport::tls::deterministic;
-use godwit_transport::{Endpoint, ServerConfig};
+use godwit_transport::{ConnKey, Endpoint, ServerConfig};
 use std::net::UdpSocket;
 use std::sync::Arc;
 use tokio::task::JoinHandle;
@@ -50,6 +50,16 @@ fn connected(handle: &ShardHandle<Echo>) -> usize {
     handle.peek(|_, echo| echo.connected.len())
 }
 
+/// Has the client say something on a connection, unless it has done so by itself and knows that the connection is lost: it
+/// may have had something to acknowledge yet.
+fn say(client: &ShardHandle<Echo>, conn: ConnKey) {
+    client.with(|cx, echo| {
+        if cx.endpoint().connection(conn).is_some_and(|connection| connection.is_open()) {
+            common::request(cx, echo, conn, 1000);
+        }
+    });
+}
+
 fn any_port() -> UdpSocket {
     UdpSocket::bind("127.0.0.1:0").unwrap()
 }
@@ -74,7 +84,7 @@ async fn connections_stay_with_their_generation() {
     let third = exchange(&client, remote, 1000).await;
     assert_eq!(connected(&old), 2, "it still accepts, if it was not told otherwise");
     // A packet of the lost connection is answered with a stateless reset.
-    client.with(|cx, echo| common::request(cx, echo, second, 1000));
+    say(&client, second);
     wait_for(&client, |_, echo| (echo.closed == 1).then_some(())).await;
     exchange_on(&client, third, 1000).await;
 }
@@ -89,7 +99,7 @@ async fn connections_of_a_generation_that_has_died_are_reset() {
     old.stop();
     old_task.await.unwrap().unwrap();
     drop(old);
-    client.with(|cx, echo| common::request(cx, echo, lost, 1000));
+    say(&client, lost);
     wait_for(&client, |_, echo| (echo.closed == 1).then_some(())).await;
     exchange(&client, remote, 10_000).await;
     assert_eq!(connected(&new), 1);
