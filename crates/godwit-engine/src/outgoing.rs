@@ -79,7 +79,7 @@ impl Batch {
     }
 
     /// Protects what is not protected yet. If that was begun before and not ended, it has failed.
-    fn protect(&mut self) {
+    pub(crate) fn protect(&mut self) {
         if !self.unprotected.is_empty() {
             self.failed = self.unprotected.protect(&mut self.datagrams).err();
         }
@@ -238,10 +238,13 @@ impl Outgoing {
     fn protect_one_that_waits(&mut self) -> bool {
         for piece in &mut self.pieces {
             if let Piece::Given(offered, _) = piece
-                && let Some(mut batch) = offered.if_not_begun()
+                && let Some(batch) = offered.if_not_begun()
             {
-                batch.protect();
+                // It is put in its place before, lest its work panics and it is waited for.
                 *piece = Piece::Ready(batch);
+                if let Piece::Ready(batch) = piece {
+                    batch.protect();
+                }
                 return true;
             }
         }

@@ -396,6 +396,8 @@ impl<H> Shard<H> {
     /// Sends a batch, or the rest of it. Whatever is refused, the endpoint is told of who wrote it.
     fn send(&mut self, batch: &mut Batch) -> io::Result<Option<SocketId>> {
         self.endpoint.swap_writers(&mut batch.writers);
+        // Whichever way it came here: nothing leaves that is not protected.
+        batch.protect();
         if let Some(failed) = batch.failed.take() {
             self.endpoint.on_not_protected(self.now, failed);
             batch.datagrams.clear();

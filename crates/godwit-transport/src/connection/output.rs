@@ -116,7 +116,7 @@ impl Machine {
         let path = self.paths.path(turn.path);
         let most = if path.is_validated() { SendBatch::MAX_SEGMENTS } else { 1 };
         let mut len: usize = 0;
-        turn.buffers.spans.clear();
+        turn.begin_run();
         turn.together = turn.apart.is_some() && self.can_protect_together();
         for _ in 0..most {
             let Some(datagram) = room.get_mut(len..).and_then(|rest| rest.get_mut(..segment)) else { break };

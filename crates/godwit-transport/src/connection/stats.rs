@@ -122,9 +122,6 @@ pub struct PacketCounts {
 }
 
 impl PacketCounts {
-    const NONE: PacketCounts =
-        PacketCounts { initial: 0, handshake: 0, zero_rtt: 0, one_rtt: 0, retry: 0, version_negotiation: 0 };
-
     /// Packets of all types.
     pub const fn total(&self) -> u64 {
         let PacketCounts { initial, handshake, zero_rtt, one_rtt, retry, version_negotiation } = *self;
@@ -171,7 +168,7 @@ pub(super) struct Counters {
 }
 
 /// What should not happen, but does on some networks and to some connections.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Irregular {
     pub(super) datagrams_refused: u64,
     pub(super) datagrams_ignored: u64,
@@ -179,16 +176,6 @@ pub(super) struct Irregular {
     /// Packets dropped before it was tried to open them.
     pub(super) inadmissible: u64,
     pub(super) duplicate: u64,
-}
-
-impl Irregular {
-    const NONE: Irregular = Irregular {
-        datagrams_refused: 0,
-        datagrams_ignored: 0,
-        undecryptable: PacketCounts::NONE,
-        inadmissible: 0,
-        duplicate: 0,
-    };
 }
 
 impl Counters {
@@ -204,8 +191,8 @@ impl Counters {
     }
 
     /// What did not go as usual so far.
-    pub(super) fn irregular(&self) -> &Irregular {
-        self.irregular.as_deref().unwrap_or(&Irregular::NONE)
+    pub(super) fn irregular(&self) -> Irregular {
+        self.irregular.as_deref().copied().unwrap_or_default()
     }
 
     /// The same, to count there.

@@ -21,7 +21,7 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// Before the first datagram.
+    /// Before the first datagram, of which nobody knows whose it is: those to look at begin with the second.
     pub(super) const fn new() -> Self {
         Run { last: None, ahead: None, index: MasksAhead::MOST - 1 }
     }

@@ -87,13 +87,14 @@ impl Endpoint {
         if !self.outbox.transmit(batch) {
             return true;
         }
+        let own = batch.run_count();
         for _ in 0..self.queues.ready.len() {
             let Some(key) = self.queues.ready.pop_front() else { break };
+            let before = batch.run_count();
             if self.transmit_connection(now, key, batch, apart.as_deref_mut()) == Transmitted::More {
                 if batch.reserve(SMALLEST_ROOM).is_none() {
                     // The next batch begins where this one ended, but for who had all of it: others wait for their share.
-                    let had_all = self.queues.in_batch.first().is_some_and(|(first, _)| *first == key);
-                    if had_all {
+                    if before == own {
                         self.queues.ready.push_back(key);
                     } else {
                         self.queues.ready.push_front(key);

@@ -35,7 +35,7 @@ pub(crate) struct Buffers<T> {
 }
 
 impl<T> Buffers<T> {
-    /// Nothing is left of what another connection wrote.
+    /// Forgets everything, but keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.tokens.clear();
         self.spans.clear();
@@ -72,8 +72,7 @@ pub(crate) struct Turn<'a, T> {
 impl<T> Turn<'_, T> {
     /// Nothing of the run before is needed any more.
     pub(crate) fn begin_run(&mut self) {
-        self.buffers.tokens.clear();
-        self.buffers.spans.clear();
+        self.buffers.clear();
     }
 }
 
