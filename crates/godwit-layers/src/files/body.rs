@@ -19,10 +19,11 @@ use super::closed::ClosedFile;
 use super::memory::{FileMemory, Room};
 use super::open::OpenFile;
 use super::page_cache;
+use super::piece_buffer::{self, PieceBuffer, Reading};
 
 /// Bytes that are read at a time: as many as the client has taken before, within these bounds if there is room for
 /// them. Clients that ask for much and take none of it hold little of each file.
-const PIECE: std::ops::RangeInclusive<usize> = 16 << 10..=64 << 10;
+const PIECE: std::ops::RangeInclusive<usize> = 16 << 10..=piece_buffer::LARGEST;
 
 /// Pieces from memory after which others have their turn.
 const AT_A_TIME: u32 = 4;
@@ -35,6 +36,7 @@ pub(super) struct FileBody {
     taken: u64,
     /// Pieces from memory since others had their turn.
     in_a_row: u32,
+    _reading: Reading,
 }
 
 enum State {
@@ -52,7 +54,14 @@ pub(super) enum Source {
 impl FileBody {
     /// So many bytes from where the file stands.
     pub(super) fn new(source: Source, length: u64, memory: FileMemory) -> FileBody {
-        FileBody { state: State::Idle(source), memory, left: length, taken: 0, in_a_row: 0 }
+        FileBody {
+            state: State::Idle(source),
+            memory,
+            left: length,
+            taken: 0,
+            in_a_row: 0,
+            _reading: Reading::begin(),
+        }
     }
 
     /// Notes that a piece was read, which is given out.
@@ -132,8 +141,9 @@ impl Source {
     /// A piece, if the system has it in memory; otherwise its room, and the file stands where it stood.
     fn known_piece(&self, room: Room) -> Result<Bytes, Room> {
         let Source::Open(file, _) = self else { return Err(room) };
-        match page_cache::read(file, room.bytes()) {
-            Ok(piece) => Ok(room.filled(piece)),
+        let mut buffer = PieceBuffer::of(room.bytes());
+        match page_cache::read(file, buffer.bytes()) {
+            Ok(()) => Ok(room.filled(buffer)),
             Err(_) => Err(room),
         }
     }

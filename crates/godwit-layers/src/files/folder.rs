@@ -509,14 +509,11 @@ fn read_small(
         let closed = closed.settled(reach)?;
         return Ok((boxed(FileBody::new(Source::Closed(closed), length, memory)), None));
     };
-    let bytes = match reach {
-        Reach::Memory => page_cache::read(&file, room.bytes())?,
-        Reach::Disk => {
-            let mut bytes = vec![0; room.bytes()];
-            file.read_exact(&mut bytes)?;
-            bytes
-        }
-    };
+    let mut bytes = vec![0; room.bytes()];
+    match reach {
+        Reach::Memory => page_cache::read(&file, &mut bytes)?,
+        Reach::Disk => file.read_exact(&mut bytes)?,
+    }
     let bytes = Bytes::from(bytes);
     Ok((full(room.filled(bytes.clone())), Some(bytes)))
 }

@@ -11,6 +11,7 @@ mod open;
 mod page_cache;
 mod pages;
 mod path;
+mod piece_buffer;
 mod range;
 mod recent;
 

@@ -3,21 +3,21 @@
 use std::fs::File;
 use std::io;
 
-/// Reads `length` bytes from where the file stands.
+/// Fills `bytes` with what there is from where the file stands.
 ///
 /// # Errors
 /// Of the kind [`io::ErrorKind::WouldBlock`] if they are not all in memory, or the file system does not tell. After any error
-/// the file stands where it stood.
+/// the file stands where it stood, and `bytes` may have been written to.
 #[cfg(target_os = "linux")]
-pub(super) fn read(mut file: &File, length: usize) -> io::Result<Vec<u8>> {
+pub(super) fn read(mut file: &File, bytes: &mut [u8]) -> io::Result<()> {
     use io::Seek;
-    let mut bytes = vec![0; length];
     let mut read = 0;
     let error = loop {
-        if read == length {
-            return Ok(bytes);
+        let rest = bytes.get_mut(read..).unwrap_or_default();
+        if rest.is_empty() {
+            return Ok(());
         }
-        match fill(file, bytes.get_mut(read..).unwrap_or_default()) {
+        match fill(file, rest) {
             // It is shorter than it was: whoever waits sees what is to be done.
             Ok(0) => break io::ErrorKind::WouldBlock.into(),
             Ok(count) => read += count,
@@ -45,7 +45,7 @@ fn fill(file: &File, buffer: &mut [u8]) -> io::Result<usize> {
 
 /// Reads nothing: the system does not tell.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn read(_: &File, _: usize) -> io::Result<Vec<u8>> {
+pub(super) fn read(_: &File, _: &mut [u8]) -> io::Result<()> {
     Err(io::ErrorKind::WouldBlock.into())
 }
 
@@ -60,16 +60,19 @@ mod tests {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(b"0123456789").unwrap();
         file.rewind().unwrap();
-        match read(&file, 4) {
-            Ok(bytes) => assert_eq!(bytes, b"0123"),
+        let mut bytes = [0; 4];
+        match read(&file, &mut bytes) {
+            Ok(()) => assert_eq!(&bytes, b"0123"),
             // A file system that cannot say.
             Err(error) => return assert_eq!(error.kind(), io::ErrorKind::WouldBlock),
         }
         let mut next = [0; 2];
         file.read_exact(&mut next).unwrap();
         assert_eq!(&next, b"45", "from where it stands");
-        assert_eq!(read(&file, 5).unwrap_err().kind(), io::ErrorKind::WouldBlock, "more than there is");
-        assert_eq!(read(&file, 4).unwrap(), b"6789", "it stands where it stood");
-        assert!(read(&file, 0).unwrap().is_empty());
+        let error = read(&file, &mut [0; 5]).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::WouldBlock, "more than there is");
+        read(&file, &mut bytes).unwrap();
+        assert_eq!(&bytes, b"6789", "it stands where it stood");
+        read(&file, &mut []).unwrap();
     }
 }
