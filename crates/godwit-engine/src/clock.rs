@@ -60,6 +60,12 @@ impl Clock {
         wall
     }
 
+    /// The wall time, as the system's calendar shows it now.
+    #[expect(clippy::unused_self, reason = "the clocks of a process are read through this type")]
+    pub(crate) fn calendar(&self) -> WallTime {
+        read_calendar()
+    }
+
     /// What every process of the system calls `time`: how long the system had been up.
     pub(crate) fn since_boot(&self, time: Time) -> Duration {
         self.since_boot + time.saturating_since(Time::ZERO + HEAD_START)

@@ -1,6 +1,7 @@
 //! What a shard's user implements to learn what happens in it.
 
 use crate::addresses::{as_told, is_somebody, reaches};
+use crate::current_time::CurrentTime;
 use crate::stopped::Stopped;
 use godwit_base::{SocketId, Time, WallTime};
 use godwit_datapath::Datapath;
@@ -45,8 +46,7 @@ pub trait Handler: Send + 'static {
 #[derive(Debug)]
 pub struct ShardCx<'a> {
     pub(crate) endpoint: &'a mut Endpoint,
-    pub(crate) now: Time,
-    pub(crate) wall: WallTime,
+    pub(crate) time: CurrentTime<'a>,
     pub(crate) wakes: &'a mut Vec<Waker>,
     pub(crate) sockets: &'a [Box<dyn Datapath>],
 }
@@ -62,14 +62,14 @@ impl ShardCx<'_> {
         self.endpoint
     }
 
-    /// The time of this turn.
+    /// The time of this turn. A visit between turns has one time, too, that of the first question for it.
     pub fn now(&self) -> Time {
-        self.now
+        self.time.now()
     }
 
-    /// The wall time of this turn.
+    /// The wall time of this turn, or of a visit.
     pub fn wall(&self) -> WallTime {
-        self.wall
+        self.time.wall()
     }
 
     /// Wakes a task once the shard's lock is released, so that the task does not have to wait for it.

@@ -25,6 +25,7 @@
 
 mod addresses;
 mod clock;
+mod current_time;
 #[cfg(feature = "tokio")]
 mod driver;
 mod group;

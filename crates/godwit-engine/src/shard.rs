@@ -1,6 +1,7 @@
 //! Sockets, endpoint and handler together, and what one turn of them is.
 
 use crate::clock::Clock;
+use crate::current_time::CurrentTime;
 use crate::group::ShardGroup;
 use crate::handed_on::HandedOn;
 use crate::handler::{Handler, ShardCx};
@@ -141,9 +142,18 @@ impl<H> Shard<H> {
 
     /// Calls `visit` with the shard's inside, outside of any turn.
     pub fn with<R>(&mut self, visit: impl FnOnce(&mut ShardCx<'_>, &mut H) -> R) -> R {
-        self.begin_turn();
-        let (mut cx, handler) = self.split();
-        visit(&mut cx, handler)
+        self.reads_clock = true;
+        let mut cx = ShardCx {
+            endpoint: &mut self.endpoint,
+            time: CurrentTime::of_visit(self.now, &self.clock),
+            wakes: &mut self.wakes,
+            sockets: &self.sockets,
+        };
+        let result = visit(&mut cx, &mut self.handler);
+        if let Some(now) = cx.time.reading() {
+            self.set_now(now);
+        }
+        result
     }
 
     /// The addresses the sockets are bound to.
@@ -486,8 +496,7 @@ impl<H> Shard<H> {
     pub(crate) fn split(&mut self) -> (ShardCx<'_>, &mut H) {
         let cx = ShardCx {
             endpoint: &mut self.endpoint,
-            now: self.now,
-            wall: self.wall,
+            time: CurrentTime::of_turn(self.now, self.wall),
             wakes: &mut self.wakes,
             sockets: &self.sockets,
         };
@@ -520,7 +529,7 @@ impl<H: Handler> Shard<H> {
                 self.transmit_first_flights();
             } else if let Some((conn, event)) = cx.endpoint.next_event() {
                 if !survives("an event of a connection", || handler.on_event(&mut cx, conn, event)) {
-                    let now = cx.now;
+                    let now = cx.now();
                     cx.endpoint.with(conn, |connection| connection.abort(now, HANDLER_PANICKED));
                 }
             } else if any {

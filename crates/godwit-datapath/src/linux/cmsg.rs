@@ -30,16 +30,18 @@ impl Control {
     }
 
     /// Appends a message. There is room for all that [`Control::write`] ever appends.
-    fn push(&mut self, level: i32, kind: i32, data: &[u8]) {
-        let padded = data.len().next_multiple_of(WORD);
-        let end = self.len + HEADER + padded;
-        let (length, level, kind) =
-            ((HEADER + data.len()).to_ne_bytes(), level.to_ne_bytes(), kind.to_ne_bytes());
-        let padding = std::iter::repeat_n(&0, padded - data.len());
-        let message = length.iter().chain(&level).chain(&kind).chain(data).chain(padding);
-        let Some(place) = self.bytes.get_mut(self.len..end) else { return };
-        place.iter_mut().zip(message).for_each(|(to, from)| *to = *from);
-        self.len = end;
+    fn push<const LEN: usize>(&mut self, level: i32, kind: i32, data: &[u8; LEN]) {
+        let padded = LEN.next_multiple_of(WORD);
+        let Some(place) = self.bytes.get_mut(self.len..) else { return };
+        let Some((header, place)) = place.split_first_chunk_mut::<HEADER>() else { return };
+        let Some(place) = place.get_mut(..padded) else { return };
+        header[..WORD].copy_from_slice(&(HEADER + LEN).to_ne_bytes());
+        header[WORD..WORD + 4].copy_from_slice(&level.to_ne_bytes());
+        header[WORD + 4..].copy_from_slice(&kind.to_ne_bytes());
+        let (bytes, padding) = place.split_at_mut(LEN);
+        bytes.copy_from_slice(data);
+        padding.fill(0);
+        self.len += HEADER + padded;
     }
 
     /// Writes what has to be told for a datagram, or several of `segment` bytes each, to an address of the
@@ -195,7 +197,9 @@ mod tests {
     fn mapped_addresses_are_read_as_ipv4() {
         let mut control = Control::default();
         let octets = address::ipv6_octets("192.0.2.7".parse().unwrap());
-        control.push(libc::IPPROTO_IPV6, libc::IPV6_PKTINFO, &[&octets[..], &[0; 4]].concat());
+        let mut info = [0; 20];
+        info[..16].copy_from_slice(&octets);
+        control.push(libc::IPPROTO_IPV6, libc::IPV6_PKTINFO, &info);
         assert_eq!(control.read().local, "192.0.2.7".parse().ok());
     }
 
