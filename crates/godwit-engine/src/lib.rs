@@ -15,7 +15,7 @@
 //!
 //! # Order of the modules
 //!
-//! From the bottom: `clock`, `os_rng`, `spin`, `stopped`, `addresses`, `retirement`, `handed_on`, `processes`, `sync`, `wake`, `group`,
+//! From the bottom: `clock`, `current_time`, `os_rng`, `spin`, `stopped`, `addresses`, `retirement`, `handed_on`, `processes`, `sync`, `wake`, `group`,
 //! `handler`, `workers`, `outgoing`, `shard`, `sockets`, `turn`, `handle`, `report`, `sharing`, `driver`, `threads`. Each may use those before
 //! it.
 #![forbid(unsafe_code)]
