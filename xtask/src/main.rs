@@ -53,12 +53,12 @@ usage: cargo xtask COMMAND
                     length that are shortened
   bench [--rounds N] [--seconds S] [--only WORDS] [--scenario WORDS] [--cipher aes128|aes256] [--idle N] [--cross]
         [--syscalls] [--http] [--json FILE] [--programs DIR] [--build-only DIR]
-                    godwit perf beside quinn, s2n-quic, quiche, tquic, quic-go and TLS over TCP, interleaved, 5 rounds of
-                    2 s, as tables; only programs, or scenarios, whose names contain one of the words, which are
-                    separated by commas; --cross also has Godwit at one end and another at the other; --syscalls counts
-                    system calls in a run of its own; --http measures HTTP servers in place
-                    of all that (docs/perf.md); --json writes all figures to a file; --build-only puts everything into a
-                    folder, from which `DIR/xtask bench --programs DIR` measures without the source
+                    godwit perf, and the polled API, beside quinn, s2n-quic, quiche, tquic, quic-go and TLS over TCP,
+                    interleaved, 5 rounds of 2 s, as tables; only programs, or scenarios, whose names contain one of the
+                    words, which are separated by commas; --cross also has Godwit at one end and another at the other;
+                    --syscalls counts system calls in a run of its own; --http measures HTTP servers in place of all
+                    that (docs/perf.md); --json writes all figures to a file; --build-only puts everything into a folder,
+                    from which `DIR/xtask bench --programs DIR` measures without the source
   history --bench FILE
                     adds to perf/history what bench --json has measured of a commit, with the counts and the use of emulated
                     networks that the commit has checked in

@@ -28,8 +28,9 @@ pub(super) fn build(folder: &Path) -> Result<(), String> {
     About::of_source()?.write(folder)
 }
 
-fn others() -> [(&'static str, Result<PathBuf, String>); 5] {
+fn others() -> [(&'static str, Result<PathBuf, String>); 6] {
     [
+        ("peer-polled", install::build_for_figures("polled")),
         ("peer-s2n", install::build_for_figures("s2n")),
         ("peer-quiche", install::build_for_figures("quiche")),
         ("peer-tquic", install::build_for_figures("tquic")),

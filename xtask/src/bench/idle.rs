@@ -46,12 +46,12 @@ fn held(pair: &Pair, folder: &Path, options: &Options, connections: usize) -> Re
     let mut words = pair.client.measure(&server.address, Work::Idle, options);
     words.push(connections.to_string());
     words.extend(
-        pair.client.ours.then(|| ["--duration".to_owned(), format!("{QUIET}s")]).into_iter().flatten(),
+        pair.client.is_perf().then(|| ["--duration".to_owned(), format!("{QUIET}s")]).into_iter().flatten(),
     );
     let mut command = on_core("1", &pair.client.file, &words);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut client = Client(command.spawn().map_err(|error| error.to_string())?);
-    if pair.client.ours { watched(&server, &mut client) } else { told(&server, client, connections) }
+    if pair.client.is_perf() { watched(&server, &mut client) } else { told(&server, client, connections) }
 }
 
 /// Of a client that says when its connections are open, and keeps them until it is released.

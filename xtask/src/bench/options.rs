@@ -119,7 +119,8 @@ impl Options {
              64 KiB for each write, at least 30 s of idle time and 1024 streams; built with optimisation 3 and thin LTO. \
              Requests of 512 B are answered with 8 KiB. Exceptions: quic-go has NewReno alone, and is built by Go; tquic's server \
              cannot but send session tickets; quiche and tquic do not pace; TCP sizes its buffers itself, and has a \
-             connection for each request under way, but for HTTP/2, which has one. What is checked reads every byte that it \
+             connection for each request under way, but for HTTP/2, which has one. Godwit polled has a loop of its own, without \
+             runtime and locks, in a program of the shape of quiche's and tquic's. What is checked reads every byte that it \
              downloads and holds it against what was sent. Idle: what each of {idle} connections \
              adds to the memory of a process, without the kernel's."
         )

@@ -75,8 +75,8 @@ mod tests {
             of(scenario, &programs, &options).into_iter().map(|pair| pair.name).collect::<Vec<_>>()
         };
         let (quinn, tcp) = ("quinn of unknown version", "TCP, TLS by rustls of unknown version");
-        assert_eq!(names("download"), ["godwit", "godwit, checked", quinn, tcp]);
-        assert_eq!(names("requests, 1 stream"), ["godwit", "godwit, spinning", quinn, tcp]);
+        assert_eq!(names("download"), ["godwit", "godwit, checked", "godwit, polled", quinn, tcp]);
+        assert_eq!(names("requests, 1 stream"), ["godwit", "godwit, spinning", "godwit, polled", quinn, tcp]);
         assert_eq!(names("upload, crossed"), [format!("godwit to {quinn}"), format!("{quinn} to godwit")]);
     }
 }

@@ -15,6 +15,17 @@ pub(super) enum Carrier {
     Datagrams,
 }
 
+/// How a program is told what to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Words {
+    /// As `godwit perf` is.
+    Perf,
+    /// As the programs of `peers/` are, by these commands.
+    Peers { server: &'static str, client: &'static str },
+}
+
+const PEERS: Words = Words::Peers { server: "perf-server", client: "perf-client" };
+
 /// A program as it is measured.
 #[derive(Debug, Clone)]
 pub(super) struct Program {
@@ -23,8 +34,7 @@ pub(super) struct Program {
     pub(super) carrier: Carrier,
     pub(super) ours: bool,
     pub(super) file: PathBuf,
-    server: &'static str,
-    client: &'static str,
+    words: Words,
     /// When it looks for datagrams before it sleeps.
     spin: Option<&'static str>,
     /// Whether it checks what it downloads.
@@ -38,8 +48,7 @@ pub(super) fn all(folder: &Path, about: &About) -> Vec<Program> {
         carrier: Carrier::Quic,
         ours: false,
         file: folder.join(file),
-        server: "perf-server",
-        client: "perf-client",
+        words: PEERS,
         spin: None,
         checked: false,
     };
@@ -48,18 +57,19 @@ pub(super) fn all(folder: &Path, about: &About) -> Vec<Program> {
         carrier: Carrier::Quic,
         ours: true,
         file: folder.join("godwit"),
-        server: "",
-        client: "",
+        words: Words::Perf,
         spin,
         checked,
     };
+    // In a program of the same shape as those of stacks that leave the loop to the program.
+    let polled =
+        Program { words: PEERS, file: folder.join("peer-polled"), ..ours("godwit, polled", None, false) };
     let kernel = |name: String, carrier, server, client| Program {
         name,
         carrier,
         ours: false,
         file: folder.join("peer-tcp"),
-        server,
-        client,
+        words: Words::Peers { server, client },
         spin: None,
         checked: false,
     };
@@ -68,6 +78,7 @@ pub(super) fn all(folder: &Path, about: &About) -> Vec<Program> {
         ours("godwit", None, false),
         ours("godwit, spinning", Some("always"), false),
         ours("godwit, checked", None, true),
+        polled,
         other("quinn", "peer-quinn"),
         other("s2n-quic", "peer-s2n"),
         other("quiche", "peer-quiche"),
@@ -88,7 +99,9 @@ impl Program {
             Carrier::Quic if self.checked => work == Work::Download,
             Carrier::Quic => self.spin.is_none() || one_request,
             Carrier::Tcp => match work {
-                Work::Handshakes { .. } | Work::Idle => self.server == "tcp-server",
+                Work::Handshakes { .. } | Work::Idle => {
+                    matches!(self.words, Words::Peers { server: "tcp-server", .. })
+                }
                 _ => true,
             },
             Carrier::Datagrams => matches!(work, Work::Requests { .. }),
@@ -97,9 +110,9 @@ impl Program {
 
     /// How its server is started, with the certificate of a folder.
     pub(super) fn serve(&self, folder: &Path, options: &Options) -> Vec<String> {
-        let mut words: Vec<String> = match self.ours {
-            true => vec!["perf".into(), "server".into()],
-            false => vec![self.server.into()],
+        let mut words: Vec<String> = match self.words {
+            Words::Perf => vec!["perf".into(), "server".into()],
+            Words::Peers { server, .. } => vec![server.into()],
         };
         let file = |name: &str| folder.join(name).to_string_lossy().into_owned();
         words.extend(["--listen".into(), "127.0.0.1:0".into()]);
@@ -111,9 +124,14 @@ impl Program {
         words
     }
 
+    /// Whether it is `godwit perf`.
+    pub(super) fn is_perf(&self) -> bool {
+        self.words == Words::Perf
+    }
+
     /// What Godwit does otherwise by itself: a post-quantum key exchange, which not all others have.
     fn like_others(&self) -> impl Iterator<Item = String> {
-        let words = self.ours.then(|| ["--key-exchange".to_owned(), "x25519".to_owned()]);
+        let words = self.is_perf().then(|| ["--key-exchange".to_owned(), "x25519".to_owned()]);
         words.into_iter().flatten()
     }
 
@@ -123,14 +141,14 @@ impl Program {
 
     /// How its client is started. The number of idle connections follows.
     pub(super) fn measure(&self, address: &str, work: Work, options: &Options) -> Vec<String> {
-        let mut words: Vec<String> = match self.ours {
-            true => vec!["perf".into(), "client".into()],
-            false => vec![self.client.into()],
+        let mut words: Vec<String> = match self.words {
+            Words::Perf => vec!["perf".into(), "client".into()],
+            Words::Peers { client, .. } => vec![client.into()],
         };
         words.extend([address.to_owned(), "--insecure".into(), "--json".into()]);
         words.extend(self.like_others().chain(self.spinning()));
-        let time = format!("{}{}", options.seconds, if self.ours { "s" } else { "" });
-        let at_once = if self.ours { "--concurrency" } else { "--streams" };
+        let time = format!("{}{}", options.seconds, if self.is_perf() { "s" } else { "" });
+        let at_once = if self.is_perf() { "--concurrency" } else { "--streams" };
         words.extend(match work {
             Work::Download => {
                 let checked = self.checked.then(|| "--verify".to_owned());
@@ -173,6 +191,7 @@ mod tests {
             "perf client a:1 --insecure --json --key-exchange x25519 --download 2s --verify"
         );
         assert_eq!(words("quinn", Work::Upload), "perf-client a:1 --insecure --json --upload 2");
+        assert_eq!(words("godwit, polled", Work::Upload), words("quinn", Work::Upload));
         assert_eq!(
             words("godwit, spinning", one),
             "perf client a:1 --insecure --json --key-exchange x25519 --spin always --rps --streams 1 --duration 2s"
@@ -187,6 +206,9 @@ mod tests {
                 .join(" ")
                 .ends_with("--key dir/leaf.key --key-exchange x25519")
         );
+        assert!(
+            named("godwit, polled").serve(Path::new("dir"), &options).join(" ").ends_with("dir/leaf.key")
+        );
     }
 
     #[test]
@@ -196,6 +218,17 @@ mod tests {
         for work in [Work::Upload, Work::Requests { streams: 1 }, Work::Handshakes { at_once: 1 }, Work::Idle]
         {
             assert!(!checked.takes(work), "{work:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_polled_takes_part_in_everything() {
+        let polled = named("godwit, polled");
+        assert!(polled.ours && polled.file.ends_with("peer-polled"));
+        for work in
+            [Work::Download, Work::Requests { streams: 100 }, Work::Handshakes { at_once: 8 }, Work::Idle]
+        {
+            assert!(polled.takes(work), "{work:?}");
         }
     }
 

@@ -204,7 +204,8 @@ fn install_pebble() -> Result<(), String> {
 pub(crate) fn build_for_figures(folder: &str) -> Result<PathBuf, String> {
     let (target, program) = match folder {
         "rust" => (quinn_target(), "peer".to_owned()),
-        // It shares its dependencies with that of quinn.
+        // They share their dependencies with that of quinn, or with Godwit.
+        "polled" => (quinn_target(), "peer-polled".to_owned()),
         "tcp" => (quinn_target(), "peer-tcp".to_owned()),
         "s2n" => (s2n_target(), "peer-s2n".to_owned()),
         other => (peers().join(format!(".cache/{other}-target")), format!("peer-{other}")),
