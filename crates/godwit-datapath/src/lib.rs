@@ -8,7 +8,7 @@
 //! - [`portable`]: every other system, and Linux too if asked for;
 //! - [`memory`]: no socket at all, for tests.
 //!
-//! What they have in common: they never block, they tell the ECN codepoint and the address a datagram
+//! What they have in common: they never block unless asked to ([`Datapath::receive_within`]), they tell the ECN codepoint and the address a datagram
 //! was sent to and can send from a given address, they forbid fragmentation (RFC 9000 section 14), and
 //! they take every failure that concerns one datagram only as the loss of that datagram. IPv4 traffic on
 //! a dual-stack socket has IPv4 addresses, never IPv4-mapped ones.
@@ -46,6 +46,7 @@ use godwit_base::{RecvBatch, RecvMeta, SendBatch, SendMeta, SocketId};
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::task::Waker;
+use std::time::Duration;
 use std::{fmt, io};
 
 /// One socket, or what stands in for one.
@@ -56,6 +57,16 @@ pub trait Datapath: Send + fmt::Debug {
     /// # Errors
     /// Only if the socket is unusable. What the network reports about single datagrams is swallowed.
     fn receive(&mut self, batch: &mut RecvBatch) -> io::Result<Received>;
+
+    /// As [`Datapath::receive`], but waits until there is something, for about `time`: one system call where waiting for
+    /// the socket and receiving from it takes two. A signal ends it early. `None`, at once, from who cannot wait.
+    ///
+    /// # Errors
+    /// As [`Datapath::receive`].
+    fn receive_within(&mut self, batch: &mut RecvBatch, time: Duration) -> io::Result<Option<Received>> {
+        let _ = (batch, time);
+        Ok(None)
+    }
 
     /// Sends the runs of `batch` that belong to this socket, from where `progress` stands to the end or
     /// to the first run of another socket. Never blocks: when the socket takes no more, `progress` says

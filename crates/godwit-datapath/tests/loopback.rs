@@ -13,6 +13,7 @@ use godwit_datapath::{
     steering,
 };
 use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 const ID: SocketId = SocketId(3);
 
@@ -66,6 +67,40 @@ fn receive_all(socket: &mut dyn Datapath) -> Vec<(RecvMeta, Vec<u8>)> {
             return all;
         }
     }
+}
+
+/// Nothing else may wait because receiving has waited once, which is for an hour here.
+#[test]
+fn receiving_waits_only_where_it_is_asked_to() {
+    let config = config(Backend::Native);
+    let (mut client, mut server) = (socket("127.0.0.1:0", &config), socket("127.0.0.1:0", &config));
+    let mut batch = RecvBatch::new(8, 1 << 16);
+    let nothing = server.receive_within(&mut batch, Duration::from_millis(1)).unwrap().unwrap();
+    assert_eq!((nothing.runs, nothing.more), (0, false));
+    let to = server.local_addr();
+    let sender = std::thread::spawn(move || {
+        let mut run = SendBatch::new(1 << 16);
+        commit(&mut run, 2500, 1000, meta(to, Ecn::Ect0));
+        send_all(&mut *client, &run);
+        client
+    });
+    let hour = Duration::from_secs(3600);
+    let received = server.receive_within(&mut batch, hour).unwrap().unwrap();
+    assert_eq!((received.runs > 0, batch.runs().next().map(|(meta, _)| meta.ecn)), (true, Some(Ecn::Ect0)));
+    let client = sender.join().unwrap();
+    receive_all(&mut *server);
+    assert_eq!(receive_all(&mut *server), []);
+    let mut run = SendBatch::new(1 << 16);
+    commit(&mut run, 2500, 1000, meta(client.local_addr(), Ecn::NotEct));
+    send_all(&mut *server, &run);
+    server.receive_errors();
+}
+
+#[test]
+fn who_cannot_wait_says_so_at_once() {
+    let mut socket = socket("127.0.0.1:0", &config(Backend::Portable));
+    let mut batch = RecvBatch::new(8, 1 << 16);
+    assert_eq!(socket.receive_within(&mut batch, Duration::from_secs(3600)).unwrap(), None);
 }
 
 fn each_backend(test: impl Fn(Backend)) {

@@ -16,7 +16,7 @@
 //! # Order of the modules
 //!
 //! From the bottom: `clock`, `current_time`, `os_rng`, `spin`, `stopped`, `addresses`, `retirement`, `handed_on`, `processes`, `sync`, `wake`, `group`,
-//! `handler`, `workers`, `outgoing`, `shard`, `sockets`, `turn`, `handle`, `report`, `sharing`, `driver`, `threads`. Each may use those before
+//! `handler`, `workers`, `outgoing`, `shard`, `sockets`, `waiting`, `turn`, `handle`, `report`, `sharing`, `driver`, `threads`. Each may use those before
 //! it.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(feature = "tokio"), allow(dead_code, reason = "some of it is for handles and drivers alone"))]
@@ -46,6 +46,8 @@ mod sync;
 #[cfg(feature = "tokio")]
 mod threads;
 mod turn;
+#[cfg(unix)]
+mod waiting;
 mod wake;
 mod workers;
 

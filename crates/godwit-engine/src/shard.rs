@@ -40,6 +40,8 @@ pub struct Shard<H> {
     pub(crate) recv: RecvBatch,
     /// Something of `recv` is still to be taken in.
     rest: bool,
+    /// Something may be waiting behind it.
+    more_behind: bool,
     pub(crate) retirement: Retirement,
     pub(crate) handed_on: HandedOn,
     pub(crate) outgoing: Outgoing,
@@ -114,6 +116,7 @@ impl<H> Shard<H> {
             handed_on: HandedOn::default(),
             recv: RecvBatch::new(RECV_SLOTS, RECV_SLOT_SIZE),
             rest: false,
+            more_behind: false,
             outgoing: Outgoing::new(),
             batches_sent: 0,
             now,
@@ -241,6 +244,8 @@ impl<H> Shard<H> {
         self.recv.clear();
         let received = socket.receive(&mut self.recv)?;
         if received.runs > 0 {
+            // There are other sockets, which may have something as well.
+            self.more_behind = true;
             self.receive_rest();
         } else {
             self.report_errors();
@@ -253,6 +258,12 @@ impl<H> Shard<H> {
         // It may answer what was sent after the turn began: by its beginning, round trips would take no time.
         self.read_clock_again();
         self.rest = self.endpoint.receive_some(self.now, self.wall, &mut self.recv);
+    }
+
+    /// A batch was received, all of which is to be taken in by the next turn. There may be `more` behind it.
+    pub(crate) const fn set_rest(&mut self, more: bool) {
+        self.rest = true;
+        self.more_behind = more;
     }
 
     /// True if a part of a batch is still to be taken in: nothing else may be received before.
@@ -280,7 +291,7 @@ impl<H> Shard<H> {
     }
 
     /// Tells the endpoint what the network said of datagrams sent earlier.
-    fn report_errors(&mut self) {
+    pub(crate) fn report_errors(&mut self) {
         for socket in &mut self.sockets {
             let id = socket.id();
             while let Some(Unreachable { remote, kind, quote, .. }) = socket.next_unreachable() {
@@ -448,7 +459,7 @@ impl<H> Shard<H> {
     pub(crate) fn receive_from_each(&mut self) -> io::Result<bool> {
         if self.rest {
             self.receive_rest();
-            return Ok(true);
+            return Ok(self.rest || self.more_behind);
         }
         let sockets = if self.receives { self.sockets.len() } else { 0 };
         let mut more = false;

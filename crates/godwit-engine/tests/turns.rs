@@ -121,6 +121,83 @@ impl Datapath for Counting {
     }
 }
 
+/// Can wait for datagrams, and counts how often it was asked to, and how often for what is there.
+#[derive(Debug)]
+struct Patient {
+    socket: MemorySocket,
+    waits: Arc<AtomicUsize>,
+    looks: Arc<AtomicUsize>,
+}
+
+impl Datapath for Patient {
+    fn receive(&mut self, batch: &mut RecvBatch) -> io::Result<Received> {
+        self.looks.fetch_add(1, Relaxed);
+        self.socket.receive(batch)
+    }
+
+    fn receive_within(&mut self, batch: &mut RecvBatch, _: Duration) -> io::Result<Option<Received>> {
+        self.waits.fetch_add(1, Relaxed);
+        self.socket.receive(batch).map(Some)
+    }
+
+    fn send(&mut self, batch: &SendBatch, progress: &mut Progress) -> io::Result<Sent> {
+        self.socket.send(batch, progress)
+    }
+
+    fn id(&self) -> SocketId {
+        self.socket.id()
+    }
+
+    fn local_addr(&self) -> SocketAddr {
+        self.socket.local_addr()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.socket.capabilities()
+    }
+
+    fn counters(&self) -> Counters {
+        self.socket.counters()
+    }
+
+    fn socket(&self) -> Option<&UdpSocket> {
+        None
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn what_came_while_waiting_is_taken_in_without_looking_for_more() {
+    let addrs: [SocketAddr; 2] = ["10.0.0.1:1000".parse().unwrap(), "10.0.0.2:443".parse().unwrap()];
+    let hub = Hub::new(64);
+    let (waits, looks) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let socket = hub.socket(SocketId(0), addrs[1]);
+    let socket = Patient { socket, waits: Arc::clone(&waits), looks: Arc::clone(&looks) };
+    let (mut client, mut server) =
+        (client(Box::new(hub.socket(SocketId(0), addrs[0]))), server(Box::new(socket)));
+    client.with(|cx, _| connect(cx, addrs[1]));
+    client.turn().unwrap();
+    let clock = Clock::new();
+    server.wait(Some(clock.now()), None).unwrap();
+    assert_eq!(waits.load(Relaxed), 0, "the time has come");
+    server.wait(None, None).unwrap();
+    server.wait(None, None).unwrap();
+    assert_eq!(waits.load(Relaxed), 1, "what has come is to be taken in first");
+    let turn = server.turn().unwrap();
+    assert_eq!((looks.load(Relaxed), turn.more), (0, false));
+    assert!(server.counters()[0].datagrams_sent > 0, "it was answered");
+    server.turn().unwrap();
+    assert_eq!(looks.load(Relaxed), 1);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_data_path_without_a_socket_is_not_waited_for_in_vain() {
+    let hub = Hub::new(64);
+    let mut server = server(Box::new(hub.socket(SocketId(0), "10.0.0.2:443".parse().unwrap())));
+    assert_eq!(server.wait(None, None).unwrap_err().kind(), io::ErrorKind::Unsupported);
+}
+
 /// TLS takes long: what it has produced does not wait until the next connection has had it work as long.
 #[test]
 fn each_flight_of_a_handshake_leaves_before_the_next_one_is_made() {

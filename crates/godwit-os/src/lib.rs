@@ -25,6 +25,8 @@ mod netlink;
 pub mod processor;
 #[cfg(target_os = "linux")]
 pub mod queueing;
+#[cfg(unix)]
+pub mod readiness;
 pub mod route;
 pub mod shard;
 pub mod tcp;

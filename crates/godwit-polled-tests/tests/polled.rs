@@ -105,6 +105,36 @@ fn transfer(server: EndpointBuilder, client: EndpointBuilder) {
     assert_eq!(receiving.received, LEN);
 }
 
+/// Each on a thread of its own, waiting for nothing but the other.
+#[cfg(unix)]
+#[test]
+#[expect(clippy::disallowed_methods, reason = "whoever polls reads the clock")]
+fn waiting_until_there_is_something_to_poll_for() {
+    let (server_config, client_config) = configs();
+    let mut server = on("127.0.0.1:0").server(server_config).build_polled().unwrap();
+    let mut client = on("127.0.0.1:0").build_polled().unwrap();
+    client.connect(&client_config, server.local_addr().unwrap(), "localhost").unwrap();
+    let receiving = std::thread::spawn(move || {
+        let mut receiving = Task::default();
+        loop {
+            let wait =
+                server.poll(Instant::now(), |server, event| receiving.on_event(server, event)).unwrap();
+            if receiving.finished {
+                return receiving.received;
+            }
+            server.wait(&wait).unwrap();
+        }
+    });
+    let mut sending = Task { to_send: LEN, ..Task::default() };
+    while !sending.closed {
+        let wait = client.poll(Instant::now(), |client, event| sending.on_event(client, event)).unwrap();
+        if !sending.closed {
+            client.wait(&wait).unwrap();
+        }
+    }
+    assert_eq!(receiving.join().unwrap(), LEN);
+}
+
 fn on(addr: &str) -> EndpointBuilder {
     EndpointBuilder::new().bind(addr.parse().unwrap())
 }

@@ -1,7 +1,7 @@
 //! The client.
 
+use crate::settings;
 use crate::streams::Over;
-use crate::{network, settings};
 use anyhow::{Result, anyhow};
 use godwit::ClientConfig;
 use godwit::polled::{ConnKey, Event, PolledConnection, PolledEndpoint, PolledEvent};
@@ -23,10 +23,10 @@ pub fn measure(options: &Measure) -> Result<Outcome> {
     let mut endpoint = settings::endpoint().bind(SocketAddr::new(any, 0)).build_polled()?;
     let mut clients = Clients::new(options)?;
     let (mut said, released) = (false, Arc::new(AtomicBool::new(false)));
-    let most = matches!(options.work, Work::Idle(_)).then_some(NAP);
+    let naps = matches!(options.work, Work::Idle(_));
     clients.begin(&mut endpoint)?;
     while !released.load(Ordering::Relaxed) {
-        let wait = endpoint.poll(Instant::now(), |endpoint, event| clients.on_event(endpoint, event))?;
+        let mut wait = endpoint.poll(Instant::now(), |endpoint, event| clients.on_event(endpoint, event))?;
         if let Some(outcome) = clients.take_outcome() {
             return outcome;
         }
@@ -39,7 +39,10 @@ pub fn measure(options: &Measure) -> Result<Outcome> {
                 released.store(true, Ordering::Relaxed);
             });
         }
-        network::wait(&endpoint, &wait, most)?;
+        if naps {
+            wait.until = wait.until.into_iter().chain([Instant::now() + NAP]).min();
+        }
+        endpoint.wait(&wait)?;
     }
     Ok(Outcome::Nothing)
 }

@@ -1,7 +1,6 @@
 //! Godwit's polled API as a program to measure; `peers/README.md` describes its command line.
 
 mod client;
-mod network;
 mod server;
 mod settings;
 mod streams;

@@ -1,6 +1,5 @@
 //! The server.
 
-use crate::network;
 use crate::settings;
 use crate::streams::Over;
 use anyhow::Result;
@@ -17,7 +16,7 @@ pub fn serve(options: &Serve) -> Result<()> {
     let mut server = Server::default();
     loop {
         let wait = endpoint.poll(Instant::now(), |endpoint, event| server.on_event(endpoint, event))?;
-        network::wait(&endpoint, &wait, None)?;
+        endpoint.wait(&wait)?;
     }
 }
 

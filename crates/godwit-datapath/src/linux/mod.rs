@@ -28,10 +28,13 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::Duration;
-use sys::{Incoming, MAX_MESSAGES, Outgoing};
+use sys::{Incoming, MAX_MESSAGES, Outgoing, Patience};
 
 /// Destinations remembered for which segmentation fails; beyond these it is given up altogether.
 const MAX_REFUSALS: usize = 32;
+
+/// The shortest time that receiving waits where it may.
+const SHORTEST_PATIENCE: Duration = Duration::from_millis(1);
 
 /// A UDP socket with offloads.
 #[derive(Debug)]
@@ -41,6 +44,8 @@ pub struct LinuxSocket {
     local: SocketAddr,
     offload: Offload,
     buffers: (usize, usize),
+    /// How long receiving waits where it may, once it has been asked to.
+    patience: Option<Duration>,
     incoming: Box<[Incoming]>,
     outgoing: Box<[(Name, Control)]>,
     counters: Counters,
@@ -78,6 +83,7 @@ impl LinuxSocket {
             offload: Offload { gso_segments, gro },
             buffers: crate::config::granted_buffers(&socket),
             socket,
+            patience: None,
             incoming: (0..MAX_MESSAGES).map(|_| Incoming::default()).collect(),
             outgoing: (0..MAX_MESSAGES).map(|_| Default::default()).collect(),
             counters: Counters::default(),
@@ -110,6 +116,30 @@ impl LinuxSocket {
             len: incoming.len,
             stride: info.stride.unwrap_or(incoming.len).min(incoming.len),
         })
+    }
+
+    fn receive_with(&mut self, batch: &mut RecvBatch, patience: Patience) -> io::Result<Received> {
+        let slots = batch.free_slots();
+        let asked = slots.len().min(MAX_MESSAGES);
+        if asked == 0 {
+            return Ok(Received { runs: 0, more: true });
+        }
+        let received = match sys::receive_messages(&self.socket, slots, &mut self.incoming, patience) {
+            Ok(received) => received,
+            Err(error) => {
+                if error.kind() != io::ErrorKind::WouldBlock {
+                    self.errors.read(&self.socket);
+                }
+                return nothing_received(error);
+            }
+        };
+        self.counters.receive_calls += 1;
+        let runs = crate::push_runs(batch, received, |at| {
+            let meta = self.meta_of(at).filter(|meta| meta.len > 0)?;
+            self.counters.on_run(&meta);
+            Some(meta)
+        });
+        Ok(Received { runs, more: received == asked })
     }
 
     fn segments_to(&self, remote: SocketAddr) -> usize {
@@ -220,27 +250,17 @@ impl LinuxSocket {
 
 impl Datapath for LinuxSocket {
     fn receive(&mut self, batch: &mut RecvBatch) -> io::Result<Received> {
-        let slots = batch.free_slots();
-        let asked = slots.len().min(MAX_MESSAGES);
-        if asked == 0 {
-            return Ok(Received { runs: 0, more: true });
+        self.receive_with(batch, Patience::None)
+    }
+
+    fn receive_within(&mut self, batch: &mut RecvBatch, time: Duration) -> io::Result<Option<Received>> {
+        // A time of zero would be without end.
+        let time = time.max(SHORTEST_PATIENCE);
+        if self.patience != Some(time) {
+            sys::set_patience(&self.socket, time)?;
+            self.patience = Some(time);
         }
-        let received = match sys::receive_messages(&self.socket, slots, &mut self.incoming) {
-            Ok(received) => received,
-            Err(error) => {
-                if error.kind() != io::ErrorKind::WouldBlock {
-                    self.errors.read(&self.socket);
-                }
-                return nothing_received(error);
-            }
-        };
-        self.counters.receive_calls += 1;
-        let runs = crate::push_runs(batch, received, |at| {
-            let meta = self.meta_of(at).filter(|meta| meta.len > 0)?;
-            self.counters.on_run(&meta);
-            Some(meta)
-        });
-        Ok(Received { runs, more: received == asked })
+        self.receive_with(batch, Patience::OfSocket).map(Some)
     }
 
     fn send(&mut self, batch: &SendBatch, progress: &mut Progress) -> io::Result<Sent> {

@@ -51,7 +51,7 @@ fn measure(segments: usize) -> io::Result<Offload> {
     let (mut bytes, mut largest, mut merged) = (0, 0, false);
     let mut slots = [vec![0; payload.len()].into_boxed_slice()];
     let mut incoming = [Incoming::default()];
-    while sys::receive_messages(&socket, &mut slots, &mut incoming).is_ok() {
+    while sys::receive_messages(&socket, &mut slots, &mut incoming, sys::Patience::None).is_ok() {
         let [one] = &incoming;
         let stride = one.control.read().stride;
         merged |= stride.is_some_and(|stride| stride < one.len);

@@ -7,6 +7,7 @@ use libc::c_int;
 use std::io;
 use std::mem;
 use std::os::fd::{AsFd, AsRawFd};
+use std::time::Duration;
 
 /// The most messages in one system call.
 pub(super) const MAX_MESSAGES: usize = 16;
@@ -98,12 +99,32 @@ pub(super) struct Incoming {
     pub(super) truncated: bool,
 }
 
-/// Receives into `slots` without blocking, one message into each of the first [`MAX_MESSAGES`] for which
-/// there is an `incoming`. Returns how many were received, which is at least one.
+/// Whether to wait for a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Patience {
+    /// No.
+    None,
+    /// As long as the socket says ([`set_patience`]), until there is one.
+    OfSocket,
+}
+
+/// Has calls to receive that may wait ([`Patience::OfSocket`]) wait for at most `time`, to a tick of the kernel's.
+pub(super) fn set_patience(fd: impl AsFd, time: Duration) -> io::Result<()> {
+    let socket = fd.as_fd();
+    let socket = socket2::SockRef::from(&socket);
+    socket.set_read_timeout(Some(time))?;
+    // All calls but those say that they do not wait.
+    socket.set_nonblocking(false)
+}
+
+/// Receives into `slots`, one message into each of the first [`MAX_MESSAGES`] for which
+/// there is an `incoming`, without blocking, or for the first of them only. Returns how many were received, which is at
+/// least one.
 pub(super) fn receive_messages(
     fd: impl AsFd,
     slots: &mut [Box<[u8]>],
     incoming: &mut [Incoming],
+    patience: Patience,
 ) -> io::Result<usize> {
     let fd = fd.as_fd().as_raw_fd();
     // SAFETY: both types consist of integers and pointers only, for which all bits zero is a value.
@@ -124,15 +145,20 @@ pub(super) fn receive_messages(
         header.msg_hdr.msg_iovlen = 1;
         count += 1;
     }
+    let flags = match patience {
+        Patience::None => libc::MSG_DONTWAIT,
+        Patience::OfSocket => libc::MSG_WAITFORONE,
+    };
     let received = loop {
-        let flags = libc::MSG_DONTWAIT as _;
         // SAFETY: each of the first `count` headers points at a vector, a slot, a name and a control buffer
         // with their true lengths, each of them borrowed exclusively for longer than this call and used by
         // no other header.
         let received =
-            unsafe { libc::recvmmsg(fd, headers.as_mut_ptr(), count, flags, std::ptr::null_mut()) };
+            unsafe { libc::recvmmsg(fd, headers.as_mut_ptr(), count, flags as _, std::ptr::null_mut()) };
         match usize::try_from(received) {
             Ok(received) => break received,
+            // Who waits has perhaps something to do because of the signal.
+            Err(_) if patience == Patience::OfSocket => return Err(io::Error::last_os_error()),
             Err(_) => interrupted_or(io::Error::last_os_error())?,
         }
     };

@@ -3,7 +3,8 @@
 //! A [`PolledEndpoint`] does nothing by itself. The application waits for its sockets ([`PolledEndpoint::sockets`],
 //! which are [`AsFd`](std::os::fd::AsFd)) and for the time that the last [`PolledEndpoint::poll`] named, with `epoll`,
 //! `poll`, `kqueue` or whatever it waits with anyway; then it polls again. What has happened is told in the course of
-//! that call, and what the application does about it is sent before the call returns.
+//! that call, and what the application does about it is sent before the call returns. Where there is nothing else to wait
+//! for, `PolledEndpoint::wait` (Unix) does it, which is fewer system calls.
 //!
 //! ```
 //! use godwit::polled::{Event, PolledEvent};
