@@ -19,7 +19,8 @@ pub enum Read {
 pub trait Streams {
     /// Opens one, unless the peer allows no more for now.
     fn open(&mut self) -> Result<Option<u64>>;
-    fn read(&mut self, id: u64, buffer: &mut [u8]) -> Result<Read>;
+    /// What there is goes to `take`: by way of `buffer` if the stack does not show it where it is.
+    fn read(&mut self, id: u64, buffer: &mut [u8], take: impl FnOnce(&[u8])) -> Result<Read>;
     /// How much of it was taken; the end only counts if all was. None if nothing is taken for now; once a stream
     /// takes less than it was given, the stack says when it takes more.
     fn write(&mut self, id: u64, data: Bytes, end: bool) -> Result<Option<usize>>;
@@ -49,11 +50,13 @@ impl Answers {
         let answer = self.open.entry(id).or_default();
         loop {
             // A client that has measured enough stops its streams: an error here is the normal end of a run.
-            match streams.read(id, &mut self.buffer) {
-                Ok(Read::Data { len, end }) => {
-                    let taken = len.min(answer.head.len() - answer.have);
-                    answer.head[answer.have..answer.have + taken].copy_from_slice(&self.buffer[..taken]);
-                    answer.have += taken;
+            let take = |data: &[u8]| {
+                let taken = data.len().min(answer.head.len() - answer.have);
+                answer.head[answer.have..answer.have + taken].copy_from_slice(&data[..taken]);
+                answer.have += taken;
+            };
+            match streams.read(id, &mut self.buffer, take) {
+                Ok(Read::Data { end, .. }) => {
                     if end {
                         answer.left = Some(u64::from_be_bytes(answer.head));
                         return self.writable(streams, id);
@@ -167,7 +170,7 @@ impl Client {
     /// A stream has something to read.
     pub fn readable(&mut self, streams: &mut impl Streams, id: u64) -> Result<()> {
         loop {
-            let (len, end) = match streams.read(id, &mut self.buffer)? {
+            let (len, end) = match streams.read(id, &mut self.buffer, |_| {})? {
                 Read::Data { len, end } => (len, end),
                 Read::Blocked => return Ok(()),
             };

@@ -32,6 +32,7 @@ impl Server {
                 let _ = endpoint.accept(client);
             }
             PolledEvent::Connection(key, Event::Closed { .. }) => drop(self.0.remove(&key)),
+            PolledEvent::Connection(_, Event::Finished { .. }) => {}
             PolledEvent::Connection(key, event) => self.on_connection(endpoint, key, event),
             _ => {}
         }

@@ -13,10 +13,10 @@ impl Streams for Over<'_, '_> {
         Ok(self.0.open(Direction::Bidirectional).map(StreamId::as_u64))
     }
 
-    fn read(&mut self, id: u64, buffer: &mut [u8]) -> Result<Read> {
+    fn read(&mut self, id: u64, buffer: &mut [u8], take: impl FnOnce(&[u8])) -> Result<Read> {
         Ok(match self.0.read(StreamId::from_u64(id), buffer.len())? {
             ReadChunk::Data(data) => {
-                buffer[..data.len()].copy_from_slice(&data);
+                take(&data);
                 Read::Data { len: data.len(), end: false }
             }
             ReadChunk::Finished => Read::Data { len: 0, end: true },

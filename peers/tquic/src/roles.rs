@@ -269,9 +269,12 @@ impl Streams for Over<'_> {
         }
     }
 
-    fn read(&mut self, id: u64, buffer: &mut [u8]) -> Result<Read> {
+    fn read(&mut self, id: u64, buffer: &mut [u8], take: impl FnOnce(&[u8])) -> Result<Read> {
         match self.0.stream_read(id, buffer) {
-            Ok((len, end)) => Ok(Read::Data { len, end }),
+            Ok((len, end)) => {
+                take(&buffer[..len]);
+                Ok(Read::Data { len, end })
+            }
             Err(Error::Done) => Ok(Read::Blocked),
             Err(error) => bail!("reading: {error}"),
         }

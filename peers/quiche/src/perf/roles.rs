@@ -193,9 +193,12 @@ impl Streams for Over<'_> {
         Ok(Some(id))
     }
 
-    fn read(&mut self, id: u64, buffer: &mut [u8]) -> Result<Read> {
+    fn read(&mut self, id: u64, buffer: &mut [u8], take: impl FnOnce(&[u8])) -> Result<Read> {
         match self.connection.stream_recv(id, buffer) {
-            Ok((len, end)) => Ok(Read::Data { len, end }),
+            Ok((len, end)) => {
+                take(&buffer[..len]);
+                Ok(Read::Data { len, end })
+            }
             Err(Error::Done) => Ok(Read::Blocked),
             Err(error) => Err(error.into()),
         }
