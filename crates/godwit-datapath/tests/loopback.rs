@@ -13,6 +13,7 @@ use godwit_datapath::{
     steering,
 };
 use std::net::{IpAddr, SocketAddr};
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 const ID: SocketId = SocketId(3);
@@ -94,6 +95,35 @@ fn receiving_waits_only_where_it_is_asked_to() {
     commit(&mut run, 2500, 1000, meta(client.local_addr(), Ecn::NotEct));
     send_all(&mut *server, &run);
     server.receive_errors();
+}
+
+/// The kernel drops them while somebody receives, and would begin the wait anew.
+#[test]
+fn wrong_checksums_do_not_prolong_a_wait() {
+    use socket2::{Domain, Protocol, Socket, Type};
+    // Needs a privilege.
+    let Ok(raw) = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::UDP)) else { return };
+    let mut server = socket("127.0.0.1:0", &config(Backend::Native));
+    let to = server.local_addr();
+    let [high, low] = to.port().to_be_bytes();
+    // Longer than what is verified at once in any case; the checksum is the fourth field.
+    let mut wrong = vec![7; 1200];
+    wrong[..8].copy_from_slice(&[0, 9, high, low, 0x04, 0xb0, 0x12, 0x34]);
+    let (over, is_over) = std::sync::mpsc::channel::<()>();
+    let sender = std::thread::spawn(move || {
+        for _ in 0..10_000 {
+            raw.send_to(&wrong, &to.into()).unwrap();
+            if is_over.recv_timeout(Duration::from_millis(1)) != Err(RecvTimeoutError::Timeout) {
+                return true;
+            }
+        }
+        false
+    });
+    let mut batch = RecvBatch::new(8, 1 << 16);
+    let nothing = server.receive_within(&mut batch, Duration::from_millis(10)).unwrap().unwrap();
+    assert_eq!((nothing.runs, nothing.more), (0, false));
+    drop(over);
+    assert!(sender.join().unwrap(), "it ended with the last of them");
 }
 
 #[test]

@@ -257,7 +257,9 @@ impl Datapath for LinuxSocket {
         // A time of zero would be without end.
         let time = time.max(SHORTEST_PATIENCE);
         if self.patience != Some(time) {
-            sys::set_patience(&self.socket, time)?;
+            if !sys::set_patience(&self.socket, time)? {
+                return Ok(None);
+            }
             self.patience = Some(time);
         }
         self.receive_with(batch, Patience::OfSocket).map(Some)
@@ -425,6 +427,14 @@ mod tests {
             while server.receive(&mut received).is_ok_and(|received| received.more) {}
             assert_eq!(received.runs().map(|(_, bytes)| bytes.len()).sum::<usize>(), 2500);
         }
+    }
+
+    #[test]
+    fn checksums_are_verified_before_anybody_waits() {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        assert!(!sys::has_filter(&socket));
+        assert!(sys::set_patience(&socket, Duration::from_millis(10)).unwrap());
+        assert!(sys::has_filter(&socket));
     }
 
     #[test]

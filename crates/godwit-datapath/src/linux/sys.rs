@@ -108,13 +108,46 @@ pub(super) enum Patience {
     OfSocket,
 }
 
-/// Has calls to receive that may wait ([`Patience::OfSocket`]) wait for at most `time`, to a tick of the kernel's.
-pub(super) fn set_patience(fd: impl AsFd, time: Duration) -> io::Result<()> {
+/// Has calls to receive that may wait ([`Patience::OfSocket`]) wait for at most `time`, to a tick of the kernel's. False if
+/// the kernel cannot be had to keep to that: then nothing waits.
+pub(super) fn set_patience(fd: impl AsFd, time: Duration) -> io::Result<bool> {
+    if !verifies_first(&fd) {
+        return Ok(false);
+    }
     let socket = fd.as_fd();
     let socket = socket2::SockRef::from(&socket);
     socket.set_read_timeout(Some(time))?;
     // All calls but those say that they do not wait.
-    socket.set_nonblocking(false)
+    socket.set_nonblocking(false)?;
+    Ok(true)
+}
+
+/// Has the kernel verify checksums before it queues a datagram, as it does where there is a filter: this one takes
+/// everything. Otherwise it finds out while somebody receives, drops what is wrong and begins the wait anew, so that
+/// wrong datagrams, one now and then, would have it never end.
+fn verifies_first(fd: impl AsFd) -> bool {
+    let all = socket2::SockFilter::new((libc::BPF_RET | libc::BPF_K) as u16, 0, 0, u32::MAX);
+    let socket = fd.as_fd();
+    has_filter(socket) || socket2::SockRef::from(&socket).attach_filter(&[all]).is_ok()
+}
+
+/// Whether a socket has a filter, which is not to be replaced by another one.
+pub(super) fn has_filter(fd: impl AsFd) -> bool {
+    let fd = fd.as_fd().as_raw_fd();
+    let mut instructions: libc::socklen_t = 0;
+    // SAFETY: the descriptor is open for as long as it is borrowed; asked for no instructions, the kernel writes none, but
+    // their number into `instructions`.
+    let rc = unsafe {
+        libc::getsockopt(
+            fd,
+            libc::SOL_SOCKET,
+            libc::SO_GET_FILTER,
+            std::ptr::null_mut(),
+            &raw mut instructions,
+        )
+    };
+    // What is not in the classic form is not shown.
+    if rc == 0 { instructions > 0 } else { io::Error::last_os_error().raw_os_error() == Some(libc::EACCES) }
 }
 
 /// Receives into `slots`, one message into each of the first [`MAX_MESSAGES`] for which
