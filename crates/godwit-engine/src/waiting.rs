@@ -50,7 +50,7 @@ impl<H> Shard<H> {
         Ok(received.runs > 0 || received.more)
     }
 
-    fn wait_for_sockets(&self, time: Option<Duration>, writable: Option<SocketId>) -> io::Result<()> {
+    fn wait_for_sockets(&mut self, time: Option<Duration>, writable: Option<SocketId>) -> io::Result<()> {
         let interests: Vec<_> = self
             .sockets
             .iter()
@@ -63,6 +63,10 @@ impl<H> Shard<H> {
             let what = "a data path without a socket cannot be waited for";
             return Err(io::Error::new(io::ErrorKind::Unsupported, what));
         }
-        wait_for(&interests, time)
+        if wait_for(&interests, time)? {
+            // Nothing else may happen that meets an error and reads what is queued.
+            (0..self.sockets.len()).for_each(|at| self.receive_errors_from(at));
+        }
+        Ok(())
     }
 }

@@ -6,7 +6,7 @@ mod common;
 use common::{client, connect, request, server};
 use godwit_base::{RecvBatch, SendBatch, SocketId};
 use godwit_datapath::memory::{Hub, MemorySocket};
-use godwit_datapath::{Capabilities, Counters, Datapath, Progress, Received, Sent};
+use godwit_datapath::{Capabilities, Counters, Datapath, Progress, Received, Sent, SocketConfig, bind};
 use godwit_engine::{Clock, OtherProcesses, Shard, ShardHandle, TakenIn, poll_turn};
 use godwit_transport::Foreign;
 use std::io;
@@ -196,6 +196,26 @@ fn a_data_path_without_a_socket_is_not_waited_for_in_vain() {
     let hub = Hub::new(64);
     let mut server = server(Box::new(hub.socket(SocketId(0), "10.0.0.2:443".parse().unwrap())));
     assert_eq!(server.wait(None, None).unwrap_err().kind(), io::ErrorKind::Unsupported);
+}
+
+/// Another call may have taken the socket's error, and left in the queue what explains it.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_left_in_an_error_queue_ends_one_wait_and_no_more() {
+    let any = "127.0.0.1:0".parse().unwrap();
+    let mut config = SocketConfig::default();
+    config.report_unreachable = true;
+    let socket = bind(SocketId(0), any, &config).unwrap();
+    let same = socket.socket().unwrap().try_clone().unwrap();
+    let nobody = UdpSocket::bind(any).unwrap().local_addr().unwrap();
+    same.send_to(b"nobody takes this", nobody).unwrap();
+    while same.take_error().unwrap().is_none() {}
+    let mut server = server(socket);
+    server.wait(None, None).unwrap();
+    let clock = Clock::new();
+    let until = clock.now() + Duration::from_millis(30);
+    server.wait(Some(until), None).unwrap();
+    assert!(clock.now() >= until);
 }
 
 /// TLS takes long: what it has produced does not wait until the next connection has had it work as long.

@@ -13,11 +13,12 @@ pub struct Interest<'a> {
     pub writable: bool,
 }
 
-/// Waits until one of the descriptors is ready, for at most `time`, or without end. A signal ends it early.
+/// Waits until one of the descriptors is ready, for at most `time`, or without end. A signal ends it early. True if one has
+/// an error, which may stay, and end each wait, until somebody takes it.
 ///
 /// # Errors
 /// If there is no memory for so many.
-pub fn wait_for(interests: &[Interest<'_>], time: Option<Duration>) -> io::Result<()> {
+pub fn wait_for(interests: &[Interest<'_>], time: Option<Duration>) -> io::Result<bool> {
     let descriptor = |interest: &Interest<'_>| libc::pollfd {
         fd: interest.descriptor.as_raw_fd(),
         events: if interest.writable { libc::POLLIN | libc::POLLOUT } else { libc::POLLIN },
@@ -25,10 +26,10 @@ pub fn wait_for(interests: &[Interest<'_>], time: Option<Duration>) -> io::Resul
     };
     let mut descriptors: Vec<_> = interests.iter().map(descriptor).collect();
     if poll(&mut descriptors, time) >= 0 {
-        return Ok(());
+        return Ok(descriptors.iter().any(|descriptor| descriptor.revents & libc::POLLERR != 0));
     }
     match io::Error::last_os_error() {
-        error if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+        error if error.kind() == io::ErrorKind::Interrupted => Ok(false),
         error => Err(error),
     }
 }
@@ -67,9 +68,9 @@ mod tests {
     fn waiting_ends_when_there_is_something_or_the_time_is_over() {
         let (mut one, other) = UnixStream::pair().unwrap();
         let reading = Interest { descriptor: other.as_fd(), writable: false };
-        wait_for(&[reading], Some(Duration::from_millis(1))).unwrap();
-        wait_for(&[Interest { writable: true, ..reading }], None).unwrap();
+        assert!(!wait_for(&[reading], Some(Duration::from_millis(1))).unwrap());
+        assert!(!wait_for(&[Interest { writable: true, ..reading }], None).unwrap());
         one.write_all(b"x").unwrap();
-        wait_for(&[reading], None).unwrap();
+        assert!(!wait_for(&[reading], None).unwrap());
     }
 }
