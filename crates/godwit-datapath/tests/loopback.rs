@@ -541,6 +541,25 @@ fn errors_that_are_queued_already_are_read() {
     }
 }
 
+/// The call that it ends has sent something, and says nothing of it; but whoever waits for the socket is woken by it.
+#[test]
+fn an_error_in_the_middle_of_a_batch_is_read() {
+    for addr in ["127.0.0.1:0", "[::1]:0"] {
+        let mut server = socket(addr, &config(Backend::Native));
+        let mut client =
+            socket(addr, &with(config(Backend::Native), |config| config.report_unreachable = true));
+        let nobody = socket(addr, &config(Backend::Native)).local_addr();
+        let mut batch = SendBatch::new(1 << 16);
+        for to in [nobody, server.local_addr()] {
+            commit(&mut batch, 100, 100, meta(to, Ecn::NotEct));
+        }
+        send_all(&mut *client, &batch);
+        assert_eq!(receive_all(&mut *server).len(), 1);
+        assert_eq!(receive_all(&mut *client), []);
+        assert_eq!(client.next_unreachable().and_then(|told| told.remote), Some(nobody));
+    }
+}
+
 /// Loopback has no queue that could hold anything back: it is seen that the kernel takes the times and sends.
 #[test]
 fn datagrams_with_departure_times_are_sent() {

@@ -170,6 +170,10 @@ impl LinuxSocket {
         Some(match result {
             Ok(sent) => {
                 self.counters.send_calls += 1;
+                if sent < count {
+                    // What ended it may have been the error of an earlier datagram, which nobody is told of again.
+                    self.errors.read(&self.socket);
+                }
                 for piece in chosen.iter().take(sent).flatten() {
                     self.on_sent(piece, progress);
                 }
