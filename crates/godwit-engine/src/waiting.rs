@@ -23,8 +23,12 @@ impl<H> Shard<H> {
     /// `writable`. It may end early. What was received meanwhile is taken in by the next turn.
     ///
     /// # Errors
-    /// If a socket has become unusable, or there is none that can be waited for.
+    /// If a socket has become unusable, or there is one that cannot be waited for, or another process receives from them.
     pub fn wait(&mut self, until: Option<Time>, writable: Option<SocketId>) -> io::Result<()> {
+        if !self.receives {
+            let what = "what another process receives cannot be waited for";
+            return Err(io::Error::new(io::ErrorKind::Unsupported, what));
+        }
         let left = until.map(|until| until.saturating_since(self.clock.now()));
         if self.has_rest() || left == Some(Duration::ZERO) {
             return Ok(());

@@ -198,6 +198,17 @@ fn a_data_path_without_a_socket_is_not_waited_for_in_vain() {
     assert_eq!(server.wait(None, None).unwrap_err().kind(), io::ErrorKind::Unsupported);
 }
 
+#[cfg(unix)]
+#[test]
+fn what_another_process_receives_is_not_waited_for() {
+    let (waits, looks) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let socket = Hub::new(2).socket(SocketId(0), "10.0.0.2:443".parse().unwrap());
+    let socket = Patient { socket, waits: Arc::clone(&waits), looks };
+    let mut server = server(Box::new(socket)).sharing_with(Box::new(Damaged(Arc::default())));
+    assert_eq!(server.wait(None, None).unwrap_err().kind(), io::ErrorKind::Unsupported);
+    assert_eq!(waits.load(Relaxed), 0);
+}
+
 /// Another call may have taken the socket's error, and left in the queue what explains it.
 #[cfg(target_os = "linux")]
 #[test]

@@ -128,7 +128,8 @@ impl PolledEndpoint {
     /// Waits as `wait` says, which the last [`PolledEndpoint::poll`] returned: until there is something to poll for. For
     /// applications that have nothing else to wait for; it may end early, as it does when a signal comes. With one UDP socket
     /// on Linux it mostly receives as well, what the next poll then takes in, which is a system call less for each time that
-    /// something comes.
+    /// something comes. That socket blocks from then on whoever else receives from it, through a clone, without saying
+    /// `MSG_DONTWAIT`.
     ///
     /// # Errors
     /// If a socket has become unusable, or a data path of another kind has none.
