@@ -37,7 +37,8 @@ pub fn wait_for(interests: &[Interest<'_>], time: Option<Duration>) -> io::Resul
 #[cfg(target_os = "linux")]
 fn poll(descriptors: &mut [libc::pollfd], time: Option<Duration>) -> libc::c_int {
     let time = time.map(|time| libc::timespec {
-        tv_sec: libc::time_t::try_from(time.as_secs()).unwrap_or(libc::time_t::MAX),
+        // Beyond what every system can tell lies "never": decades are far enough.
+        tv_sec: time.as_secs().min(i32::MAX as u64) as _,
         tv_nsec: time.subsec_nanos() as _,
     });
     let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
