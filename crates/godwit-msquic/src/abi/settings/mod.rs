@@ -23,9 +23,9 @@ pub struct Settings {
     pub is_set_flags: u64,
     /// Bytes that are protected before keys are updated; at most 2^38.
     pub max_bytes_per_key: u64,
-    /// How long a handshake may stand still; 0 for ever.
+    /// How long a handshake may stand still; 0 for ever, less than 2^62.
     pub handshake_idle_timeout_ms: u64,
-    /// How long a connection may stand still; 0 for ever.
+    /// How long a connection may stand still; 0 for ever, less than 2^62.
     pub idle_timeout_ms: u64,
     /// After how long larger packets are tried again.
     pub mtu_discovery_search_complete_timeout_us: u64,
@@ -35,7 +35,7 @@ pub struct Settings {
     pub tls_server_max_send_buffer: u32,
     /// The flow-control window of streams for which no other is set, in bytes; a power of two.
     pub stream_recv_window_default: u32,
-    /// The memory for received data with which a stream begins, in bytes; a power of two, at least 4096.
+    /// The memory for received data with which a stream begins, in bytes; at least 4096.
     pub stream_recv_buffer_default: u32,
     /// The flow-control window of a connection, in bytes.
     pub conn_flow_control_window: u32,
@@ -65,9 +65,9 @@ pub struct Settings {
     pub max_binding_stateless_operations: u16,
     /// For how long one client gets no second answer without a connection.
     pub stateless_operation_expiration_ms: u16,
-    /// The largest packet that is sent without a trial, IP and UDP headers among it.
+    /// The largest packet that is sent without a trial, IP and UDP headers among it; taken as 1248 if less, as 1500 if more.
     pub minimum_mtu: u16,
-    /// The largest packet that is tried, IP and UDP headers among it.
+    /// The largest packet that is tried, IP and UDP headers among it; taken likewise, and not less than `minimum_mtu`.
     pub maximum_mtu: u16,
     /// Bits: sending copies what it is given; pacing; the peer may move; datagrams may come; (two bits)
     /// [`ServerResumptionLevel`](super::ServerResumptionLevel); the QUIC bit is greased; ECN.

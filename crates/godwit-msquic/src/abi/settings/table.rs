@@ -1,6 +1,8 @@
 //! The table of all settings: the bit that says that one is set, where it lies in [`Settings`], and what holds where it
 //! is never set.
 
+use super::super::basic::UINT62_MAX;
+use super::super::flags::ServerResumptionLevel;
 use super::super::layout::{Bits, bit_number, size_of_field};
 use super::Settings;
 use std::mem::offset_of;
@@ -194,6 +196,26 @@ impl Setting {
     pub const fn bit(self) -> u64 {
         1 << self as u8
     }
+
+    /// Whether it may have this value. What fits into its place and is not refused here will do; both MTUs are taken for
+    /// the nearest that is possible, but the smaller one must not be above the larger.
+    pub const fn accepts(self, value: u64) -> bool {
+        match self {
+            Self::MaxBytesPerKey => value <= 1 << 38,
+            Self::HandshakeIdleTimeoutMs | Self::IdleTimeoutMs => value <= UINT62_MAX,
+            Self::StreamRecvWindowDefault
+            | Self::StreamRecvWindowBidiLocalDefault
+            | Self::StreamRecvWindowBidiRemoteDefault
+            | Self::StreamRecvWindowUnidiDefault => value.is_power_of_two(),
+            Self::StreamRecvBufferDefault => value >= 4096,
+            Self::InitialRttMs | Self::MaxOperationsPerDrain => value != 0,
+            // RFC 9000, section 18.2.
+            Self::MaxAckDelayMs => value < 1 << 14,
+            Self::DisconnectTimeoutMs => matches!(value, 1..=600_000),
+            Self::ServerResumptionLevel => value <= ServerResumptionLevel::RESUME_AND_ZERO_RTT.0 as u64,
+            _ => true,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -207,6 +229,34 @@ mod tests {
             assert_eq!(*setting.place(), PLACES[number], "{setting:?}");
         }
         assert_eq!(Setting::COUNT, 46);
+    }
+
+    #[test]
+    fn what_holds_without_a_setting_may_be_set() {
+        for setting in Setting::ALL {
+            assert!(setting.accepts(setting.place().default), "{setting:?}");
+        }
+    }
+
+    #[test]
+    fn values_out_of_range_are_refused() {
+        for (setting, good, bad) in [
+            (Setting::MaxBytesPerKey, vec![0, 1 << 38], vec![(1 << 38) + 1]),
+            (Setting::IdleTimeoutMs, vec![0, UINT62_MAX], vec![UINT62_MAX + 1]),
+            (Setting::HandshakeIdleTimeoutMs, vec![0, UINT62_MAX], vec![UINT62_MAX + 1]),
+            (Setting::StreamRecvWindowDefault, vec![1, 1 << 31], vec![0, 3, 65_535]),
+            (Setting::StreamRecvWindowUnidiDefault, vec![1 << 31], vec![0, 65_537]),
+            (Setting::StreamRecvBufferDefault, vec![4096, 4097], vec![0, 4095]),
+            (Setting::InitialRttMs, vec![1], vec![0]),
+            (Setting::MaxOperationsPerDrain, vec![1, 255], vec![0]),
+            (Setting::MaxAckDelayMs, vec![0, 16_383], vec![16_384]),
+            (Setting::DisconnectTimeoutMs, vec![1, 600_000], vec![0, 600_001]),
+            (Setting::ServerResumptionLevel, vec![0, 2], vec![3]),
+            (Setting::KeepAliveIntervalMs, vec![0, u64::from(u32::MAX)], vec![]),
+        ] {
+            assert!(good.iter().all(|value| setting.accepts(*value)), "{setting:?}");
+            assert!(!bad.iter().any(|value| setting.accepts(*value)), "{setting:?}");
+        }
     }
 
     #[test]

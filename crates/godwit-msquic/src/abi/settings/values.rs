@@ -108,6 +108,11 @@ impl SettingValues {
         Setting::ALL.into_iter().filter_map(|setting| self.get(setting).map(|value| (setting, value)))
     }
 
+    /// The first of those that are set whose value is not one that it may have ([`Setting::accepts`]).
+    pub fn refused(&self) -> Option<Setting> {
+        self.iter().find(|(setting, value)| !setting.accepts(*value)).map(|(setting, _)| setting)
+    }
+
     /// The bits of those that are set.
     pub const fn is_set_flags(&self) -> u64 {
         self.is_set
@@ -213,6 +218,15 @@ mod tests {
         values.clear(Setting::MaximumMtu);
         assert_eq!(values.get(Setting::MaximumMtu), None);
         assert_eq!(values.is_set_flags(), ALL_BITS & !Setting::MaximumMtu.bit());
+    }
+
+    #[test]
+    fn only_what_is_set_can_be_refused() {
+        let mut values = SettingValues::default();
+        assert_eq!(values.refused(), None);
+        values.set(Setting::InitialRttMs, 0);
+        assert_eq!(values.refused(), Some(Setting::InitialRttMs));
+        assert_eq!(SettingValues::defaults().refused(), None);
     }
 
     proptest! {
