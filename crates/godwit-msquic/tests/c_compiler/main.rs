@@ -1,6 +1,9 @@
 //! A C compiler, asked through `include/msquic.h` and `include/msquicp.h` for every size, offset, bit and constant of the
-//! Rust types. The program that asks is made of the names in the tables of [`godwit_msquic::abi`], and of nothing else.
+//! Rust types, and whether functions take what they take. The program that asks is made of the names in the tables of
+//! [`godwit_msquic::abi`], and of nothing else.
 #![cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
+
+mod spelling;
 
 use godwit_msquic::abi::layout::{Constants, Layout};
 use godwit_msquic::abi::{CONSTANTS, LAYOUTS};
@@ -24,6 +27,8 @@ const HEAD: &str = r#"
 #define FIELD(type, member) \
     printf("field %s.%s %zu %zu\n", #type, #member, offsetof(type, member), sizeof(((type *)0)->member));
 #define VALUE(name) printf("value %s %llu\n", #name, (unsigned long long)(name));
+#define TYPE(type, member, expected) printf("type %s.%s %d\n", #type, #member, \
+    __builtin_types_compatible_p(__typeof__(((type *)0)->member), expected));
 #define BITS(type, member) { type it; memset(&it, 0, sizeof(it)); it.member--; bits(#type, #member, &it, sizeof(it)); }
 
 static void bits(const char *type, const char *member, const void *it, size_t size) {
@@ -64,6 +69,10 @@ fn questions() -> (String, Vec<String>) {
         for (name, value) in *values {
             ask(format!("VALUE({name})"), format!("value {name} {value}"));
         }
+    }
+    for (c_name, member, spelled) in spelling::members() {
+        let question = format!("TYPE({c_name}, {member}, __typeof__({spelled}))");
+        ask(question, format!("type {c_name}.{member} 1"));
     }
     program.push_str("return 0; }\n");
     (program, answers)
