@@ -41,7 +41,7 @@ flags! {
     StreamShutdownFlags(u32), "QUIC_STREAM_SHUTDOWN_FLAGS" {
         /// Not at all.
         NONE = 0, "QUIC_STREAM_SHUTDOWN_FLAG_NONE";
-        /// Sending ends behind what has been given; goes with none of the others.
+        /// Sending ends behind what has been given; goes with neither abort, nor with `IMMEDIATE`.
         GRACEFUL = 0x1, "QUIC_STREAM_SHUTDOWN_FLAG_GRACEFUL";
         /// Sending ends at once (RESET_STREAM).
         ABORT_SEND = 0x2, "QUIC_STREAM_SHUTDOWN_FLAG_ABORT_SEND";
@@ -49,7 +49,7 @@ flags! {
         ABORT_RECEIVE = 0x4, "QUIC_STREAM_SHUTDOWN_FLAG_ABORT_RECEIVE";
         /// Both at once.
         ABORT = 0x6, "QUIC_STREAM_SHUTDOWN_FLAG_ABORT";
-        /// The application is told that it is over without waiting for the peer; goes with both aborts only.
+        /// The application is told that it is over without waiting for the peer; goes with both aborts, and nothing else.
         IMMEDIATE = 0x8, "QUIC_STREAM_SHUTDOWN_FLAG_IMMEDIATE";
         /// It is done within the call, whose callbacks may come within it, too.
         INLINE = 0x10, "QUIC_STREAM_SHUTDOWN_FLAG_INLINE";

@@ -8,7 +8,7 @@ use std::ffi::c_void;
 super::parameters! {
     /// Of the library.
     private_global {
-        /// Set: [`DatapathHooks`](crate::abi::DatapathHooks); only where the library was built for tests.
+        /// Set: a pointer to [`DatapathHooks`](crate::abi::DatapathHooks); only where the library was built for tests.
         TEST_DATAPATH_HOOKS = 0x8100_0000, "QUIC_PARAM_GLOBAL_TEST_DATAPATH_HOOKS";
         /// Set: one of how many allocations fails by chance; `uint32_t`; only where the library was built for tests.
         ALLOC_FAIL_DENOMINATOR = 0x8100_0001, "QUIC_PARAM_GLOBAL_ALLOC_FAIL_DENOMINATOR";

@@ -5,9 +5,6 @@ use super::super::status::Status;
 use super::{Setting, Settings};
 use std::mem::offset_of;
 
-/// The bits of all settings together.
-const ALL_BITS: u64 = (1 << Setting::COUNT) - 1;
-
 /// Settings and their values; those that are not set have none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SettingValues {
@@ -69,7 +66,7 @@ impl SettingValues {
             length if length < Settings::MIN_SIZE => return SettingsWritten::TooSmall(Settings::MIN_SIZE),
             _ => {}
         }
-        put(bytes, offset_of!(Settings, is_set_flags), 8, 0, ALL_BITS, 0);
+        put(bytes, offset_of!(Settings, is_set_flags), 8, 0, u64::MAX, 0);
         for setting in Setting::ALL {
             let place = setting.place();
             let value = self.get(setting).or(otherwise.get(setting)).unwrap_or_default();
@@ -141,6 +138,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// The bits of all settings together.
+    const ALL_BITS: u64 = (1 << Setting::COUNT) - 1;
+
     /// Settings with these bits and nothing else, of the size of ours.
     fn only_bits(is_set: u64) -> [u8; size_of::<Settings>()] {
         let mut bytes = [0; size_of::<Settings>()];
@@ -206,7 +206,7 @@ mod tests {
         values.set(Setting::IdleTimeoutMs, 7);
         let mut bytes = [0xff; size_of::<Settings>()];
         values.write(&SettingValues::defaults(), &mut bytes);
-        assert_eq!(bytes[..8], (Setting::IdleTimeoutMs.bit() | !ALL_BITS).to_le_bytes());
+        assert_eq!(bytes[..8], Setting::IdleTimeoutMs.bit().to_le_bytes());
         assert_eq!(bytes[16..24], 10_000_u64.to_le_bytes());
         assert_eq!(bytes[24..32], 7_u64.to_le_bytes());
         assert_eq!(bytes[106], 0b0000_0111);
