@@ -18,7 +18,7 @@
 //! From the bottom: `address`, `config`, `linux` (and `steering`), `portable`, `memory`, `bind`, `factory`,
 //! `carrier`. Each may use those before it, and what is declared here.
 //!
-//! What else is asked of the operating system is in `godwit-os`; these are the only two crates with `unsafe` code.
+//! What else is asked of the operating system is in `godwit-os`; only these two crates and the C ABI have `unsafe` code.
 
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
 #![deny(clippy::indexing_slicing)]

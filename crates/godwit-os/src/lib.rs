@@ -1,6 +1,6 @@
 //! Operating-system calls that are not packets, each behind a safe function.
 //!
-//! Packets are the business of `godwit-datapath`; these two crates are the only ones with `unsafe` code, and each block
+//! Packets are the business of `godwit-datapath`; only these two crates and the C ABI have `unsafe` code, and each block
 //! says why it is sound. What a system does not have is `None`, an error of the kind
 //! [`Unsupported`](std::io::ErrorKind::Unsupported), or not there at all.
 //!
