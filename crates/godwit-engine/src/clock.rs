@@ -60,12 +60,6 @@ impl Clock {
         wall
     }
 
-    /// The wall time, as the system's calendar shows it now.
-    #[expect(clippy::unused_self, reason = "the clocks of a process are read through this type")]
-    pub(crate) fn calendar(&self) -> WallTime {
-        read_calendar()
-    }
-
     /// What every process of the system calls `time`: how long the system had been up.
     pub(crate) fn since_boot(&self, time: Time) -> Duration {
         self.since_boot + time.saturating_since(Time::ZERO + HEAD_START)
@@ -112,7 +106,7 @@ pub(crate) fn read_monotonic() -> Instant {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the engine is where the clock is read")]
-fn read_calendar() -> WallTime {
+pub(crate) fn read_calendar() -> WallTime {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     WallTime::from_unix_micros(u64::try_from(since.as_micros()).unwrap_or(u64::MAX))
 }

@@ -55,19 +55,15 @@ impl<H> Shard<H> {
     }
 
     fn wait_for_sockets(&mut self, time: Option<Duration>, writable: Option<SocketId>) -> io::Result<()> {
-        let interests: Vec<_> = self
-            .sockets
-            .iter()
-            .filter_map(|socket| {
-                let descriptor = socket.socket()?.as_fd();
-                Some(Interest { descriptor, writable: writable == Some(socket.id()) })
-            })
-            .collect();
-        if interests.len() < self.sockets.len() {
+        if self.sockets.iter().any(|socket| socket.socket().is_none()) {
             let what = "a data path without a socket cannot be waited for";
             return Err(io::Error::new(io::ErrorKind::Unsupported, what));
         }
-        if wait_for(&interests, time)? {
+        let interests = self.sockets.iter().filter_map(|socket| {
+            let descriptor = socket.socket()?.as_fd();
+            Some(Interest { descriptor, writable: writable == Some(socket.id()) })
+        });
+        if wait_for(interests, time)? {
             // Nothing else may happen that meets an error and reads what is queued.
             (0..self.sockets.len()).for_each(|at| self.receive_errors_from(at));
         }

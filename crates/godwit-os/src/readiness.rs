@@ -18,13 +18,16 @@ pub struct Interest<'a> {
 ///
 /// # Errors
 /// If there is no memory for so many.
-pub fn wait_for(interests: &[Interest<'_>], time: Option<Duration>) -> io::Result<bool> {
-    let descriptor = |interest: &Interest<'_>| libc::pollfd {
+pub fn wait_for<'a>(
+    interests: impl IntoIterator<Item = Interest<'a>>,
+    time: Option<Duration>,
+) -> io::Result<bool> {
+    let descriptor = |interest: Interest<'_>| libc::pollfd {
         fd: interest.descriptor.as_raw_fd(),
         events: if interest.writable { libc::POLLIN | libc::POLLOUT } else { libc::POLLIN },
         revents: 0,
     };
-    let mut descriptors: Vec<_> = interests.iter().map(descriptor).collect();
+    let mut descriptors: Vec<_> = interests.into_iter().map(descriptor).collect();
     if poll(&mut descriptors, time) >= 0 {
         return Ok(descriptors.iter().any(|descriptor| descriptor.revents & libc::POLLERR != 0));
     }
@@ -69,9 +72,9 @@ mod tests {
     fn waiting_ends_when_there_is_something_or_the_time_is_over() {
         let (mut one, other) = UnixStream::pair().unwrap();
         let reading = Interest { descriptor: other.as_fd(), writable: false };
-        assert!(!wait_for(&[reading], Some(Duration::from_millis(1))).unwrap());
-        assert!(!wait_for(&[Interest { writable: true, ..reading }], None).unwrap());
+        assert!(!wait_for([reading], Some(Duration::from_millis(1))).unwrap());
+        assert!(!wait_for([Interest { writable: true, ..reading }], None).unwrap());
         one.write_all(b"x").unwrap();
-        assert!(!wait_for(&[reading], None).unwrap());
+        assert!(!wait_for([reading], None).unwrap());
     }
 }

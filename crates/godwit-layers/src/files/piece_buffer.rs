@@ -1,7 +1,7 @@
 //! The memory that a piece of a file is read into, used again for the next one.
 //!
-//! New memory would be made zero first and then be touched page by page, which costs a tenth of all that the processor does
-//! for a large file. Pieces come back many at a time, as the client acknowledges them: while a file [is read](Reading) a
+//! New memory would be made zero first and then be touched page by page, which is 5 to 7 of each 100 that the processor
+//! does for a large file. Pieces come back many at a time, as the client acknowledges them: while a file [is read](Reading) a
 //! thread keeps up to [`KEPT_WHILE_READING`], otherwise [`KEPT`]. They come back where the last byte of a piece is dropped,
 //! which is where the next one is read: on the thread of the client's connection. Nothing that was in one is ever seen
 //! again, for a piece is given out only once it was filled.
