@@ -5,7 +5,7 @@
 //! do and wakes the driver, which then sends for all visits together, in large batches. Only the first flight of a
 //! handshake leaves at once: TLS has taken long to make it, and would as long again for that of the next visit.
 
-use crate::group::Inbox;
+use crate::group::{Inbox, ShardGroup};
 use crate::handler::{Handler, ShardCx};
 use crate::shard::Shard;
 use crate::stopped::Stopped;
@@ -16,7 +16,7 @@ use godwit_transport::{Foreign, ForeignBatch};
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::Waker;
 
 /// What the driver is asked to do beside its work.
@@ -117,6 +117,13 @@ impl<H: Handler> ShardHandle<H> {
         ShardHandle { shared: Arc::new(shared) }
     }
 
+    /// Makes this the shard of its number in `group`, which its shard [is in](Shard::in_group): from now on it takes in what
+    /// others hand to it.
+    pub fn join_group(&self, group: &ShardGroup, number: usize) {
+        let inbox: Weak<dyn Inbox> = Arc::downgrade(&self.shared) as _;
+        group.join(number, inbox);
+    }
+
     /// Calls `visit` with the shard's inside, and has the driver deal with the consequences afterwards.
     /// Blocks while another thread is inside. Must not be called from within the shard's handler.
     pub fn with<R>(&self, visit: impl FnOnce(&mut ShardCx<'_>, &mut H) -> R) -> R {
@@ -195,6 +202,12 @@ impl<H: Handler> ShardHandle<H> {
     /// Puts `socket` in the place of the one with the same id: connections go on from another address.
     pub fn replace_socket(&self, socket: Box<dyn Datapath>) {
         self.shared.lock().replace_socket(socket);
+        self.shared.schedule();
+    }
+
+    /// Closes a socket as soon as no connection uses it any more.
+    pub fn retire_socket(&self, socket: SocketId) {
+        self.shared.lock().retire_socket(socket);
         self.shared.schedule();
     }
 

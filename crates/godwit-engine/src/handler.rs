@@ -94,6 +94,14 @@ impl ShardCx<'_> {
         Some(PathKey { socket: socket.id(), local: None, remote })
     }
 
+    /// The path to `remote` over this socket, with the local address left to the system. `None` if there is no such socket,
+    /// if it does not reach there, or if nobody in particular is at that address.
+    pub fn path_over(&self, socket: SocketId, remote: SocketAddr) -> Option<PathKey> {
+        let remote = Some(as_told(remote)).filter(|remote| is_somebody(*remote))?;
+        let local = self.local_addr(socket)?;
+        reaches(local, remote).then_some(PathKey { socket, local: None, remote })
+    }
+
     /// The socket with the address `local` from which `remote` can be reached, and the address to choose on it: none
     /// if it is bound to that very address, or `local` is unspecified. Port 0 stands for any.
     pub fn socket_at(&self, local: SocketAddr, remote: SocketAddr) -> Option<(SocketId, Option<IpAddr>)> {

@@ -16,7 +16,7 @@
 //! # Order of the modules
 //!
 //! From the bottom: `clock`, `current_time`, `os_rng`, `spin`, `stopped`, `addresses`, `retirement`, `handed_on`, `processes`, `sync`, `wake`, `group`,
-//! `handler`, `workers`, `outgoing`, `shard`, `sockets`, `waiting`, `turn`, `handle`, `report`, `sharing`, `driver`, `threads`. Each may use those before
+//! `handler`, `workers`, `outgoing`, `shard`, `sockets`, `waiting`, `turn`, `handle`, `report`, `sharing`, `driver`, `threads`, `thread_driver`. Each may use those before
 //! it.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(feature = "tokio"), allow(dead_code, reason = "some of it is for handles and drivers alone"))]
@@ -43,6 +43,8 @@ mod sockets;
 mod spin;
 mod stopped;
 mod sync;
+#[cfg(target_os = "linux")]
+mod thread_driver;
 #[cfg(feature = "tokio")]
 mod threads;
 mod turn;
@@ -65,6 +67,8 @@ pub use report::Report;
 pub use shard::{Shard, Turn};
 pub use spin::Spin;
 pub use stopped::Stopped;
+#[cfg(target_os = "linux")]
+pub use thread_driver::ThreadDriver;
 #[cfg(feature = "tokio")]
 pub use threads::{Shards, run_shards, run_shards_on};
 pub use turn::{ShardEvent, poll_turn};

@@ -49,6 +49,14 @@ impl<H> Shard<H> {
         Ok(local)
     }
 
+    /// Closes a socket as soon as no connection uses it any more.
+    pub fn retire_socket(&mut self, socket: SocketId) {
+        if !self.retirement.retiring.contains(&socket) {
+            self.retirement.retiring.push(socket);
+        }
+        self.retirement.due = true;
+    }
+
     /// Closes the sockets that are to go and are no longer used. Between batches only: what is for a socket that
     /// is gone cannot be sent.
     pub(crate) fn drop_unused_sockets(&mut self) {

@@ -2,7 +2,6 @@
 //! connections they use; or on runtimes that an application has already.
 
 use crate::driver::{Driver, DriverConfig};
-use crate::group::Inbox;
 use crate::handle::ShardHandle;
 use crate::handler::Handler;
 use crate::shard::Shard;
@@ -10,7 +9,7 @@ use crate::stopped::Stopped;
 use godwit_os::affinity;
 use std::future::Future;
 use std::io;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use tokio::runtime;
 use tokio::task::LocalSet;
@@ -138,8 +137,7 @@ fn handles<H: Handler>(
         let group = shard.group.clone();
         let handle = ShardHandle::new(shard);
         if let Some(group) = group {
-            let inbox: Weak<dyn Inbox> = Arc::downgrade(handle.shared()) as _;
-            group.join(number, inbox);
+            handle.join_group(&group, number);
         }
         handles.push(handle);
     }

@@ -63,7 +63,9 @@ impl<H> Shard<H> {
             let descriptor = socket.socket()?.as_fd();
             Some(Interest { descriptor, writable: writable == Some(socket.id()) })
         });
-        if wait_for(interests, time)? {
+        let mut ready = Vec::new();
+        wait_for(interests, time, &mut ready)?;
+        if ready.iter().any(|socket| socket.error) {
             // Nothing else may happen that meets an error and reads what is queued.
             (0..self.sockets.len()).for_each(|at| self.receive_errors_from(at));
         }

@@ -37,6 +37,8 @@ pub mod tun;
 pub mod urgency;
 #[cfg(unix)]
 pub mod user;
+#[cfg(target_os = "linux")]
+pub mod wake_event;
 
 #[cfg(all(test, target_os = "linux"))]
 #[path = "../../godwit-datapath/tests/alone/mod.rs"]

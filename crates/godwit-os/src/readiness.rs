@@ -1,7 +1,9 @@
 //! Waiting for descriptors, for who has no event loop.
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 /// A descriptor to wait for.
@@ -13,52 +15,49 @@ pub struct Interest<'a> {
     pub writable: bool,
 }
 
-/// Waits until one of the descriptors is ready, for at most `time`, or without end. A signal ends it early. True if one has
-/// an error, which may stay, and end each wait, until somebody takes it.
+/// What a descriptor is ready for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Ready {
+    /// There is something to read.
+    pub readable: bool,
+    /// There is room to write, if that was asked.
+    pub writable: bool,
+    /// There is an error, which may stay, and end each wait, until somebody takes it.
+    pub error: bool,
+}
+
+/// Waits until one of the descriptors is ready, for at most `time`, or without end. A signal ends it early. `ready` holds
+/// what each of them is ready for afterwards, in the same order.
 ///
 /// # Errors
 /// If there is no memory for so many.
 pub fn wait_for<'a>(
     interests: impl IntoIterator<Item = Interest<'a>>,
     time: Option<Duration>,
-) -> io::Result<bool> {
-    let descriptor = |interest: Interest<'_>| libc::pollfd {
-        fd: interest.descriptor.as_raw_fd(),
-        events: if interest.writable { libc::POLLIN | libc::POLLOUT } else { libc::POLLIN },
-        revents: 0,
-    };
+    ready: &mut Vec<Ready>,
+) -> io::Result<()> {
+    let wanted = |writable| if writable { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+    let descriptor = |it: Interest<'a>| PollFd::from_borrowed_fd(it.descriptor, wanted(it.writable));
     let mut descriptors: Vec<_> = interests.into_iter().map(descriptor).collect();
-    if poll(&mut descriptors, time) >= 0 {
-        return Ok(descriptors.iter().any(|descriptor| descriptor.revents & libc::POLLERR != 0));
-    }
-    match io::Error::last_os_error() {
-        error if error.kind() == io::ErrorKind::Interrupted => Ok(false),
-        error => Err(error),
-    }
-}
-
-#[cfg(target_os = "linux")]
-fn poll(descriptors: &mut [libc::pollfd], time: Option<Duration>) -> libc::c_int {
-    let time = time.map(|time| libc::timespec {
+    let time = time.map(|time| Timespec {
         // Beyond what every system can tell lies "never": decades are far enough.
-        tv_sec: time.as_secs().min(i32::MAX as u64) as _,
-        tv_nsec: time.subsec_nanos() as _,
+        tv_sec: time.as_secs().min(i32::MAX as u64).cast_signed(),
+        tv_nsec: time.subsec_nanos().into(),
     });
-    let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    let count = descriptors.len() as libc::nfds_t;
-    // SAFETY: the kernel writes into `count` structures, which are borrowed exclusively, and reads the time, which lives
-    // until the call returns; without a set of signals it changes none.
-    unsafe { libc::ppoll(descriptors.as_mut_ptr(), count, time, std::ptr::null()) }
-}
-
-/// To a millisecond, rather later than early.
-#[cfg(not(target_os = "linux"))]
-fn poll(descriptors: &mut [libc::pollfd], time: Option<Duration>) -> libc::c_int {
-    let millis =
-        |time: Duration| libc::c_int::try_from(time.as_micros().div_ceil(1000)).unwrap_or(libc::c_int::MAX);
-    let count = descriptors.len() as libc::nfds_t;
-    // SAFETY: the kernel writes into `count` structures, which are borrowed exclusively.
-    unsafe { libc::poll(descriptors.as_mut_ptr(), count, time.map_or(-1, millis)) }
+    ready.clear();
+    match poll(&mut descriptors, time.as_ref()) {
+        Ok(_) | Err(Errno::INTR) => {}
+        Err(error) => return Err(error.into()),
+    }
+    ready.extend(descriptors.iter().map(|descriptor| {
+        let events = descriptor.revents();
+        Ready {
+            readable: events.contains(PollFlags::IN),
+            writable: events.contains(PollFlags::OUT),
+            error: events.intersects(PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL),
+        }
+    }));
+    Ok(())
 }
 
 #[cfg(test)]
@@ -71,10 +70,14 @@ mod tests {
     #[test]
     fn waiting_ends_when_there_is_something_or_the_time_is_over() {
         let (mut one, other) = UnixStream::pair().unwrap();
+        let mut ready = Vec::new();
         let reading = Interest { descriptor: other.as_fd(), writable: false };
-        assert!(!wait_for([reading], Some(Duration::from_millis(1))).unwrap());
-        assert!(!wait_for([Interest { writable: true, ..reading }], None).unwrap());
+        wait_for([reading], Some(Duration::from_millis(1)), &mut ready).unwrap();
+        assert_eq!(ready, [Ready::default()]);
+        wait_for([Interest { writable: true, ..reading }, reading], None, &mut ready).unwrap();
+        assert_eq!(ready, [Ready { writable: true, ..Ready::default() }, Ready::default()]);
         one.write_all(b"x").unwrap();
-        assert!(!wait_for([reading], None).unwrap());
+        wait_for([reading], None, &mut ready).unwrap();
+        assert_eq!(ready, [Ready { readable: true, ..Ready::default() }]);
     }
 }
