@@ -5,6 +5,10 @@
 //! contiguous. Both are bounded. TLS parses the message again and judges it: what is accepted here may still
 //! be refused there.
 
+mod offered;
+
+pub use offered::offered_tickets;
+
 use crate::Assembler;
 use godwit_wire::WireError;
 use godwit_wire::transport_parameters::VersionInformation;
@@ -17,8 +21,11 @@ pub const MAX_LEN: usize = 16 << 10;
 const MAX_PROTOCOLS: usize = 64;
 
 const CLIENT_HELLO: u8 = 1;
+/// A handshake message's type and length.
+const HEADER_LEN: usize = 4;
 const EXTENSION_SERVER_NAME: u16 = 0;
 const EXTENSION_ALPN: u16 = 16;
+const EXTENSION_PRE_SHARED_KEY: u16 = 41;
 const EXTENSION_EARLY_DATA: u16 = 42;
 const EXTENSION_TRANSPORT_PARAMETERS: u16 = 57;
 const NAME_TYPE_HOST: u8 = 0;
@@ -64,6 +71,13 @@ impl Peek {
     pub fn on_crypto(&mut self, offset: u64, data: &[u8]) -> Result<Parsed, WireError> {
         self.received.insert(offset, data, MAX_LEN)?;
         Ok(parse(self.received.contiguous()))
+    }
+
+    /// The ClientHello with its header as it came, once it is complete.
+    pub fn message(&self) -> Option<&[u8]> {
+        let bytes = self.received.contiguous();
+        let body = body(bytes).ok().flatten()?;
+        bytes.get(..body.len().saturating_add(HEADER_LEN))
     }
 
     /// Bytes that have come so far, contiguous or not.
@@ -116,7 +130,7 @@ fn body(bytes: &[u8]) -> Result<Option<&[u8]>, Malformed> {
     }
     let Some(([high, middle, low], rest)) = rest.split_first_chunk() else { return Ok(None) };
     let len = usize::try_from(u32::from_be_bytes([0, *high, *middle, *low])).unwrap_or(usize::MAX);
-    if len > MAX_LEN.saturating_sub(4) {
+    if len > MAX_LEN.saturating_sub(HEADER_LEN) {
         return Err(Malformed);
     }
     Ok(rest.get(..len))
@@ -216,15 +230,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn with_len16(content: &[u8]) -> Vec<u8> {
+    pub(super) fn with_len16(content: &[u8]) -> Vec<u8> {
         [&(content.len() as u16).to_be_bytes()[..], content].concat()
     }
 
-    fn extension(kind: u16, content: &[u8]) -> Vec<u8> {
+    pub(super) fn extension(kind: u16, content: &[u8]) -> Vec<u8> {
         [&kind.to_be_bytes()[..], &with_len16(content)].concat()
     }
 
-    fn sni(name: &[u8]) -> Vec<u8> {
+    pub(super) fn sni(name: &[u8]) -> Vec<u8> {
         extension(0, &with_len16(&[&[0][..], &with_len16(name)].concat()))
     }
 
@@ -233,7 +247,7 @@ mod tests {
         extension(16, &with_len16(&list))
     }
 
-    fn message(extensions: &[Vec<u8>]) -> Vec<u8> {
+    pub(super) fn message(extensions: &[Vec<u8>]) -> Vec<u8> {
         let mut body = vec![3, 3];
         body.extend_from_slice(&[7; 32]);
         body.push(0);

@@ -11,12 +11,14 @@
 //! [`crate::secrets::ServerSecrets`], so that every process with the same secrets resumes them; such a session
 //! is never good for 0-RTT. [`EarlySessions`] remembers sessions in the process that issued them and forgets
 //! each at its first use, which makes it the register that stops replays: only its sessions carry 0-RTT. A server
-//! that has both gives every client one ticket of each kind.
+//! that has both gives every client one ticket of each kind. A server that decides itself when a client gets a ticket, and
+//! what is in it, has what TLS would send ([`NewSession`]) withheld, and sends it with a ticket of its own.
 //!
 //! (RFC 8446 sections 4.6.1 and 8, RFC 9000 sections 7.4.1 and 8.1.3, RFC 9001 sections 4.5 and 4.6.)
 
 mod both;
 mod memory;
+mod new_session;
 mod portable;
 mod register;
 #[cfg(test)]
@@ -25,6 +27,7 @@ mod tickets;
 
 pub use both::BothKinds;
 pub use memory::MemorySessions;
+pub use new_session::NewSession;
 pub use portable::{PortableTicket, PortableVerifier, TicketReader};
 pub use register::EarlySessions;
 pub use tickets::SessionTickets;

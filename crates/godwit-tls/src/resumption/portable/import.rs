@@ -1,7 +1,7 @@
 //! The handshake in memory at whose end TLS is given a ticket.
 
+use super::super::new_session::NewSession;
 use super::PortableTicket;
-use super::new_session::{NewSession, message_of};
 use super::verifier::{InsideGuard, PortableVerifier};
 use crate::provider::{self, ticket_secret};
 use rustls::client::{
@@ -38,7 +38,9 @@ pub(super) fn import(
     let mut server = ServerConnection::new(server, Version::V1, ticket.parameters.clone()).ok()?;
     shake_hands(&mut client, &mut server)?;
     let PortableTicket { lifetime, age_add, .. } = *ticket;
-    let message = message_of(&NewSession { lifetime, age_add, ticket: ticket.ticket.clone() }, ticket.early)?;
+    // With a secret of its own, the nonce means nothing.
+    let session = NewSession { lifetime, age_add, nonce: vec![0], ticket: ticket.ticket.clone() };
+    let message = session.to_message(ticket.early)?;
     ticket_secret::giving(&ticket.secret, || client.read_hs(&message)).ok()?;
     got.0.lock().unwrap_or_else(PoisonError::into_inner).take()
 }

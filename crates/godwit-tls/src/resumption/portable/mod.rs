@@ -1,7 +1,7 @@
 //! Tickets that outlive the process.
 //!
 //! rustls has no way to write a ticket down or to read one back. What there is to a ticket is known here
-//! nevertheless: the server's message passes through ([`new_session`]), the secret through our HKDF
+//! nevertheless: the server's message passes through ([`NewSessions`]), the secret through our HKDF
 //! ([`crate::provider::ticket_secret`]), certificates and transport parameters can be asked for. And a ticket can be put
 //! into the TLS library of another process in the one way that it offers: as the message of a server at the end of a
 //! handshake. That
@@ -16,15 +16,15 @@
 
 mod bytes;
 mod import;
-mod new_session;
 #[cfg(test)]
 mod tests;
 mod verifier;
 
 pub use verifier::PortableVerifier;
 
+use super::new_session::{NewSession, NewSessions};
 use crate::provider::ticket_secret;
-use new_session::{NewSession, NewSessions};
+
 use rustls::CipherSuite;
 use rustls::client::{ResolvesClientCert, Tls13ClientSessionValue};
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -126,7 +126,7 @@ impl TicketReader {
     /// What there is to the ticket that TLS has just read.
     pub fn describe(&self, value: &Tls13ClientSessionValue) -> Option<Box<PortableTicket>> {
         let mut incoming = self.incoming();
-        let NewSession { lifetime, age_add, ticket } = incoming.sessions.next()?;
+        let NewSession { lifetime, age_add, ticket, .. } = incoming.sessions.next()?;
         Some(Box::new(PortableTicket {
             suite: value.suite().common.suite,
             issued: self.time.current_time()?.as_secs(),

@@ -1,22 +1,61 @@
-//! What a server says when it gives out a ticket, read beside TLS, which keeps it to itself.
+//! What a server says when it gives out a ticket (RFC 8446 section 4.6.1): read beside TLS, which keeps it to itself, and
+//! written for clients that are to get another ticket than the one that TLS has made.
 
 use godwit_wire::{Malformed, Reader};
 use std::collections::VecDeque;
 
 /// A NewSessionTicket message is one of this type (RFC 8446 section 4).
 const NEW_SESSION_TICKET: u8 = 4;
+/// The extension that permits 0-RTT with as much data as flow control permits (RFC 9001 section 4.6.1).
+const EARLY_DATA: [u8; 8] = [0, 42, 0, 4, 0xff, 0xff, 0xff, 0xff];
 /// Bytes of type and length before every message.
 const HEADER: usize = 4;
 /// Longer messages are not put together from pieces.
 const MAX_MESSAGE: usize = 64 << 10;
 
-/// A NewSessionTicket message (RFC 8446 section 4.6.1), as far as it is of use here.
+/// A NewSessionTicket message (RFC 8446 section 4.6.1) without its extensions.
+///
+/// The session's secret follows from the handshake and the nonce, whatever the ticket is: a server may put another one in
+/// its place, if it finds the session again by it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct NewSession {
-    /// Seconds.
-    pub(super) lifetime: u32,
-    pub(super) age_add: u32,
-    pub(super) ticket: Vec<u8>,
+pub struct NewSession {
+    /// For how many seconds the ticket is good.
+    pub lifetime: u32,
+    /// What the client adds to the age that it tells.
+    pub age_add: u32,
+    /// What tells the tickets of a connection apart, at most 255 bytes.
+    pub nonce: Vec<u8>,
+    /// By what the server will find the session again, 1 to 65,535 bytes.
+    pub ticket: Vec<u8>,
+}
+
+impl NewSession {
+    /// The first of these messages, and what follows it. `None` if it is not a whole one, or of another kind.
+    pub fn read(messages: &[u8]) -> Option<(Self, &[u8])> {
+        let (kind, body, rest) = message(messages)?;
+        let session = (kind == NEW_SESSION_TICKET).then(|| parse(body).ok()).flatten()?;
+        Some((session, rest))
+    }
+
+    /// The message, which permits 0-RTT or not as QUIC does it (RFC 9001 section 4.6.1). `None` if nonce or ticket are too
+    /// long for one, or the ticket is empty.
+    pub fn to_message(&self, early: bool) -> Option<Vec<u8>> {
+        let extensions: &[u8] = if early { &EARLY_DATA } else { &[] };
+        let mut body = Vec::new();
+        body.extend_from_slice(&self.lifetime.to_be_bytes());
+        body.extend_from_slice(&self.age_add.to_be_bytes());
+        body.push(u8::try_from(self.nonce.len()).ok()?);
+        body.extend_from_slice(&self.nonce);
+        body.extend_from_slice(&u16::try_from(self.ticket.len()).ok().filter(|len| *len > 0)?.to_be_bytes());
+        body.extend_from_slice(&self.ticket);
+        body.extend_from_slice(&u16::try_from(extensions.len()).ok()?.to_be_bytes());
+        body.extend_from_slice(extensions);
+        let mut message = u32::try_from(body.len()).ok()?.to_be_bytes();
+        if let Some(kind) = message.first_mut() {
+            *kind = NEW_SESSION_TICKET;
+        }
+        Some([&message[..], &body].concat())
+    }
 }
 
 /// Finds the tickets among the messages that come after the handshake.
@@ -75,30 +114,10 @@ fn parse(body: &[u8]) -> Result<NewSession, Malformed> {
     let mut reader = Reader::new(body);
     let (lifetime, age_add) = (reader.u32()?, reader.u32()?);
     let nonce = reader.u8()?;
-    reader.bytes(nonce.into())?;
+    let nonce = reader.bytes(nonce.into())?.to_vec();
     let len = reader.u16()?;
     let ticket = reader.bytes(len.into())?.to_vec();
-    Ok(NewSession { lifetime, age_add, ticket })
-}
-
-/// Such a message, whose nonce means nothing. 0-RTT is permitted as QUIC does it (RFC 9001 section 4.6.1). `None` if
-/// the ticket is too long for one.
-pub(super) fn message_of(session: &NewSession, early: bool) -> Option<Vec<u8>> {
-    const EARLY_DATA: [u8; 8] = [0, 42, 0, 4, 0xff, 0xff, 0xff, 0xff];
-    let extensions: &[u8] = if early { &EARLY_DATA } else { &[] };
-    let mut body = Vec::new();
-    body.extend_from_slice(&session.lifetime.to_be_bytes());
-    body.extend_from_slice(&session.age_add.to_be_bytes());
-    body.extend_from_slice(&[1, 0]);
-    body.extend_from_slice(&u16::try_from(session.ticket.len()).ok()?.to_be_bytes());
-    body.extend_from_slice(&session.ticket);
-    body.extend_from_slice(&u16::try_from(extensions.len()).ok()?.to_be_bytes());
-    body.extend_from_slice(extensions);
-    let mut message = u32::try_from(body.len()).ok()?.to_be_bytes();
-    if let Some(kind) = message.first_mut() {
-        *kind = NEW_SESSION_TICKET;
-    }
-    Some([&message[..], &body].concat())
+    Ok(NewSession { lifetime, age_add, nonce, ticket })
 }
 
 #[cfg(test)]
@@ -108,13 +127,13 @@ mod tests {
     use super::*;
 
     fn session(number: u8) -> NewSession {
-        NewSession { lifetime: 7200, age_add: 0xfedc_ba98, ticket: vec![number; 200] }
+        NewSession { lifetime: 7200, age_add: 0xfedc_ba98, nonce: vec![number], ticket: vec![number; 200] }
     }
 
     #[test]
     fn tickets_are_found_however_the_stream_is_cut() {
         let sessions: Vec<NewSession> = (0..3).map(session).collect();
-        let mut stream: Vec<u8> = sessions.iter().flat_map(|one| message_of(one, true).unwrap()).collect();
+        let mut stream: Vec<u8> = sessions.iter().flat_map(|one| one.to_message(true).unwrap()).collect();
         // Another message in between.
         let other = [20, 0, 0, 3, 1, 2, 3];
         stream.splice(0..0, other);
@@ -137,13 +156,13 @@ mod tests {
             reader.read(&[0; 1000]);
         }
         assert!(reader.partial.capacity() == 0 && reader.lost);
-        reader.read(&message_of(&session(1), false).unwrap());
+        reader.read(&session(1).to_message(false).unwrap());
         assert_eq!(reader.next(), None);
     }
 
     #[test]
     fn malformed_tickets_are_none() {
-        let whole = message_of(&session(1), true).unwrap();
+        let whole = session(1).to_message(true).unwrap();
         for len in HEADER..whole.len() - 10 {
             let mut cut = whole[..len].to_vec();
             let body = u32::try_from(len - HEADER).unwrap().to_be_bytes();
