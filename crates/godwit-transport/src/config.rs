@@ -12,7 +12,7 @@ use godwit_recovery::congestion::CongestionControl;
 use godwit_tls::resumption::Resumption;
 use godwit_tls::secret_tap::tapped;
 use godwit_tls::secrets::ServerSecrets;
-use rustls::server::ProducesTickets;
+use rustls::server::{ProducesTickets, StoresServerSessions};
 use std::net::{SocketAddrV4, SocketAddrV6};
 use std::sync::Arc;
 use std::time::Duration;
@@ -84,6 +84,9 @@ pub struct TransportConfig {
     /// Whether the peer may give the QUIC bit of its packets any value (RFC 9287). Our own packets have any
     /// if the peer permits it. Default true.
     pub grease_quic_bit: bool,
+    /// Whether the peer may reset streams so that a part of what it has sent still arrives (RESET_STREAM_AT,
+    /// draft-ietf-quic-reliable-stream-reset). Default true.
+    pub reset_stream_at: bool,
     /// Whether observers on the path may measure the round-trip time by the spin bit (RFC 9000 section 17.4).
     /// Even then it is off on one of sixteen paths. Default false.
     pub spin_bit: bool,
@@ -121,6 +124,7 @@ impl Default for TransportConfig {
             max_useless_frames: 8192,
             datagrams: DatagramConfig::default(),
             grease_quic_bit: true,
+            reset_stream_at: true,
             spin_bit: false,
             migration: MigrationConfig::default(),
             key_update_after: None,
@@ -216,13 +220,16 @@ pub struct ClientConfig {
     /// Whether session tickets are of use. Without, a connection that is made lets go of its TLS state at once, and does not
     /// read those that come. Default true.
     pub tickets: bool,
+    /// Whether TLS state stays as long as the connection, so that no ticket is missed that the server gives out late.
+    /// Otherwise it stays until there are two, or one and nothing happens. Default false.
+    pub late_tickets: bool,
 }
 
 impl ClientConfig {
     /// These settings, beginning with version 1 and remembering nothing.
     pub fn new(tls: Arc<rustls::ClientConfig>, transport: Arc<TransportConfig>) -> Self {
         let (version, resumption) = (godwit_wire::version::V1, Resumption::default());
-        ClientConfig { tls, transport, version, resumption, tickets: true }
+        ClientConfig { tls, transport, version, resumption, tickets: true, late_tickets: false }
     }
 }
 
@@ -239,13 +246,28 @@ pub struct ServerConfig {
     /// If 0-RTT is accepted: tickets that other processes open, given out beside those that are good for 0-RTT
     /// here. Default none.
     pub tickets: Option<Arc<dyn ProducesTickets>>,
+    /// Whether the tickets that TLS makes when the handshake is complete are withheld, for
+    /// [`Connection::next_withheld_ticket`](crate::Connection::next_withheld_ticket). Default false.
+    pub withhold_tickets: bool,
 }
 
 impl ServerConfig {
     /// These settings, without Retry. Those of TLS (certificates, ALPN) must allow TLS 1.3. 0-RTT is accepted if their
     /// `max_early_data_size` is not 0, and their sessions are kept in [`godwit_tls::resumption::EarlySessions`].
     pub fn new(tls: Arc<rustls::ServerConfig>, transport: Arc<TransportConfig>) -> Self {
-        ServerConfig { tls: tapped(&tls), transport, retry: false, tickets: None }
+        ServerConfig { tls: tapped(&tls), transport, retry: false, tickets: None, withhold_tickets: false }
+    }
+
+    /// These settings with sessions kept elsewhere, such as in a store for one connection. 0-RTT is accepted if `early`: the
+    /// store must give every session away once only then, and none whose client may use more than the transport settings
+    /// permit (RFC 9000 section 7.4.1).
+    #[must_use]
+    pub fn with_sessions(&self, sessions: Arc<dyn StoresServerSessions>, early: bool) -> Self {
+        let mut tls = rustls::ServerConfig::clone(&self.tls);
+        tls.session_storage = sessions;
+        // All that QUIC permits there (RFC 9001 section 4.6.1).
+        tls.max_early_data_size = if early { u32::MAX } else { 0 };
+        ServerConfig { tls: Arc::new(tls), ..self.clone() }
     }
 }
 
@@ -272,6 +294,10 @@ pub struct EndpointConfig {
     pub max_handshakes: usize,
     /// Beyond so many of them clients have to prove their address first, by a Retry (RFC 9000 section 8.1.2). Default 512.
     pub handshakes_before_retry: usize,
+    /// Whether clients may connect although there are no settings for all of them
+    /// ([`Endpoint::set_server_config`](crate::Endpoint::set_server_config)): each is accepted with settings of its own, or
+    /// refused. Default false.
+    pub accepts_each: bool,
     /// Versions spoken, in order of preference.
     pub versions: Vec<u32>,
     /// The version to which a server moves clients that began with another and offer it (compatible version
@@ -301,6 +327,7 @@ impl EndpointConfig {
             max_incoming: 1024,
             max_handshakes: 1536,
             handshakes_before_retry: 512,
+            accepts_each: false,
             versions: vec![godwit_wire::version::V1, godwit_wire::version::V2],
             upgrade_to: None,
             window_reserve: WindowReserve::default(),

@@ -26,6 +26,20 @@ pub enum Event {
         /// The direction in which streams may be opened.
         direction: Direction,
     },
+    /// The peer permits more streams in this direction than before, whether any were wanted or not: see
+    /// [`crate::Connection::stream_limits`]. Told once until it is fetched, and only after
+    /// [`crate::Connection::watch_stream_limits`].
+    StreamLimitRaised {
+        /// The direction of the streams.
+        direction: Direction,
+    },
+    /// The peer says that it would open more streams in this direction than it may
+    /// ([`crate::Connection::set_max_streams`]). Told once until it is fetched, and only after
+    /// [`crate::Connection::watch_stream_limits`].
+    StreamsWanted {
+        /// The direction of the streams.
+        direction: Direction,
+    },
     /// A stream has data, its end, or a reset to be read. Sent once until the reader has read until
     /// blocked.
     Readable {
@@ -40,10 +54,19 @@ pub enum Event {
     /// The ideal size of the send buffer is by more than a quarter another than when it was told last. Only after
     /// [`crate::Connection::watch_ideal_buffer`].
     IdealBufferChanged,
+    /// The peer has acknowledged packets that call for it: congestion control knows more. Told once until it is fetched, and
+    /// only after [`crate::Connection::watch_acknowledgements`].
+    Acknowledged,
     /// More is known of a client's attempt to connect. Only after [`crate::Connection::watch_evidence`].
     EvidenceChanged,
     /// All of a stream's data and its end have been acknowledged.
     Finished {
+        /// The stream.
+        id: StreamId,
+    },
+    /// Data of this stream, or its end, was lost on the way, or a probe repeats it (RFC 9002 section 6.2.4), and it is about to
+    /// be sent again, unless the stream is [reset](crate::Connection::reset). Only after [`crate::Connection::watch_loss`], and once for each call.
+    StreamDataLost {
         /// The stream.
         id: StreamId,
     },
@@ -64,9 +87,15 @@ pub enum Event {
     PathChanged,
     /// News of a path, active or not. When nobody fetches them, the oldest are dropped.
     Path(PathUpdate),
-    /// The connection is over. Nothing follows on it.
+    /// The connection is over. Nothing follows on it but [`Event::CloseAcknowledged`] and [`Event::Drained`], where they
+    /// were asked for.
     Closed {
         /// Why.
         reason: ConnectionError,
     },
+    /// The peer has answered our close with one of its own. Only after [`crate::Connection::watch_close`].
+    CloseAcknowledged,
+    /// The closing or draining period is over, and the connection is about to be forgotten. Only after
+    /// [`crate::Connection::watch_close`]; then it is the last event of all.
+    Drained,
 }

@@ -56,11 +56,12 @@ pub use godwit_recovery::{EcnCounts, EcnFailure, EcnState, EcnStats, Laboratory,
 pub use godwit_tls as tls;
 pub use godwit_tls::ExportError;
 pub use godwit_wire::{ConnectionId, Direction, Side, StreamId, TransportErrorCode, WireError};
+pub use handshake::HandshakeBytes;
 pub use memory_limit::MemoryLimit;
 pub use path::{PathId, PathInfo, PathKey, PathState, PathUpdate};
 pub use reserve::WindowReserve;
 pub use resumption::{EarlyDataStatus, Recalled};
-pub use streams::{ReadChunk, ReadError, ResetAtError, UnknownStream, WriteError};
+pub use streams::{ReadChunk, ReadError, Readable, ResetAtError, StreamLimits, UnknownStream, WriteError};
 pub use tail::TailPolicy;
 pub use unprotected::{NotProtected, UnprotectedRuns};
 pub use used_tokens::UsedTokens;

@@ -16,8 +16,8 @@ use godwit_wire::TransportErrorCode;
 /// Alert 46: some issue arose in processing the certificate.
 const CERTIFICATE_UNKNOWN: TransportErrorCode = TransportErrorCode::crypto(46);
 
-/// Alert 49: the certificate is valid, but its owner is not wanted.
-const ACCESS_DENIED: TransportErrorCode = TransportErrorCode::crypto(49);
+/// The alert that says that the certificate is valid, but its owner not wanted.
+pub(super) const ACCESS_DENIED: u8 = 49;
 
 impl Machine {
     /// See [`crate::Connection::wants_approval`].
@@ -40,11 +40,12 @@ impl Machine {
         }
     }
 
-    /// See [`crate::Connection::refuse_peer`].
-    pub(crate) fn refuse_peer(&mut self, now: Time) {
+    /// See [`crate::Connection::refuse_peer_with`].
+    pub(crate) fn refuse_peer(&mut self, now: Time, alert: u8) {
         if self.awaits_approval() {
             self.observe_time(now);
-            self.close_with(now, WireError::new(ACCESS_DENIED, "the certificate was not approved"));
+            let code = TransportErrorCode::crypto(alert);
+            self.close_with(now, WireError::new(code, "the certificate was not approved"));
         }
     }
 

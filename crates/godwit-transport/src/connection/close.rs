@@ -40,13 +40,21 @@ impl Machine {
 
     /// A datagram ended in the reset token of one of the peer's connection ids (RFC 9000 section 10.3.1).
     pub(crate) fn on_stateless_reset(&mut self, now: Time) {
-        self.on_peer_close(now, ConnectionError::Reset);
+        let until = self.closing_ends(now);
+        self.lifecycle.on_lost(ConnectionError::Reset, until);
+        self.after_close();
     }
 
     /// The end without a word to the peer.
     pub(crate) fn abandon(&mut self, reason: ConnectionError) {
         self.lifecycle.on_abandoned(reason);
         self.after_close();
+    }
+
+    /// See [`crate::Connection::discard`].
+    pub(crate) fn end_silently(&mut self, now: Time) {
+        self.observe_time(now);
+        self.abandon(ConnectionError::ClosedLocally);
     }
 
     /// When closing or draining ends: after three probe timeouts at the least (RFC 9000 section 10.2).

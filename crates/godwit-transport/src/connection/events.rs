@@ -15,6 +15,8 @@ pub(crate) struct Events {
     wants_cids: bool,
     closed: bool,
     drained_announced: bool,
+    /// The application wants to know of acknowledgements.
+    acknowledgements_watched: bool,
 }
 
 impl Events {
@@ -25,6 +27,18 @@ impl Events {
         // Told twice before anyone listens is told once: a peer can change its path as often as it likes.
         if !self.closed && self.application.back() != Some(&event) {
             self.application.push_back(event);
+        }
+    }
+
+    /// The application is told of acknowledgements from now on.
+    pub(crate) const fn watch_acknowledgements(&mut self) {
+        self.acknowledgements_watched = true;
+    }
+
+    /// Packets were acknowledged. That is told once until it is fetched: a peer acknowledges as often as it likes.
+    pub(crate) fn on_acknowledged(&mut self) {
+        if self.acknowledgements_watched && !self.application.contains(&Event::Acknowledged) {
+            self.push(Event::Acknowledged);
         }
     }
 
@@ -80,5 +94,27 @@ impl Events {
 
     pub(crate) fn next_endpoint(&mut self) -> Option<EndpointEvent> {
         self.endpoint.pop_front()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn acknowledgements_are_told_who_asks_and_once() {
+        let mut events = Events::default();
+        events.on_acknowledged();
+        assert_eq!(events.next(), None);
+        events.watch_acknowledgements();
+        for _ in 0..2 {
+            events.on_acknowledged();
+            events.push(Event::DatagramsReadable);
+        }
+        assert_eq!(events.next(), Some(Event::Acknowledged));
+        assert_eq!(events.next(), Some(Event::DatagramsReadable));
+        assert_eq!(events.next(), None);
+        events.on_acknowledged();
+        assert_eq!(events.next(), Some(Event::Acknowledged));
     }
 }

@@ -116,6 +116,7 @@ impl Machine {
         space.recovery.on_ecn_counts(recovery, now, summary.ecn, counts);
         if summary.newly_acked_ack_eliciting > 0 {
             space.probes = 0;
+            self.events.on_acknowledged();
         }
         if info.space != SpaceId::Initial && self.side == Side::Client {
             // The server has our Handshake packets and so our address is validated (RFC 9002 section 6.2.2.1).

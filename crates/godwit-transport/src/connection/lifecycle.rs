@@ -11,11 +11,13 @@
 //!                                          Drained
 //! ```
 //!
-//! Idle timeout, stateless reset and a failed version negotiation go to Drained at once.
+//! Idle timeout, a failed version negotiation and an end without a word go to Drained at once. Who is closed by the peer
+//! says so in one packet before it falls silent, so that the peer need not wait (RFC 9000 section 10.2.2).
 
 use crate::{ConnectionError, WireError};
 use bytes::Bytes;
 use godwit_base::Time;
+use godwit_wire::TransportErrorCode;
 
 /// Where a connection stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +35,7 @@ pub(crate) enum State {
         /// The end of the state.
         until: Time,
     },
-    /// The peer has closed: nothing is sent any more.
+    /// The peer has closed: nothing is sent any more but a CONNECTION_CLOSE, once.
     Draining {
         /// The end of the state.
         until: Time,
@@ -62,6 +64,9 @@ pub(crate) struct Lifecycle {
     state: State,
     close: Option<Box<CloseFrame>>,
     close_pending: bool,
+    close_sent: bool,
+    /// We have closed, and the peer has answered with a close of its own.
+    acknowledged: bool,
     packets_since_close: u32,
     packets_until_close: u32,
     ended: Option<Box<ConnectionError>>,
@@ -75,6 +80,8 @@ impl Lifecycle {
             state: State::Handshaking,
             close: None,
             close_pending: false,
+            close_sent: false,
+            acknowledged: false,
             packets_since_close: 0,
             packets_until_close: 1,
             ended: None,
@@ -141,17 +148,39 @@ impl Lifecycle {
         }
     }
 
-    /// The peer has closed. A close of ours already under way keeps its reason.
+    /// The peer has closed. It is told once that we know, if the handshake was complete: with a close of ours already under
+    /// way, which also keeps its reason, or else with NO_ERROR.
     pub(crate) fn on_peer_close(&mut self, reason: ConnectionError, until: Time) {
         match self.state {
-            State::Draining { .. } | State::Drained => {}
-            State::Closing { until } => self.state = State::Draining { until },
-            State::Handshaking | State::Unapproved | State::Established | State::Confirmed => {
+            State::Draining { .. } | State::Drained => return,
+            State::Closing { until } => {
                 self.state = State::Draining { until };
-                self.ended = Some(Box::new(reason));
+                self.acknowledged = true;
             }
+            State::Unapproved | State::Established | State::Confirmed => {
+                let answer = WireError::new(TransportErrorCode::NO_ERROR, "");
+                self.close = Some(Box::new(CloseFrame::Transport(answer)));
+                self.on_lost(reason, until);
+            }
+            State::Handshaking => self.on_lost(reason, until),
+        }
+        self.close_pending = self.close.is_some() && !self.close_sent;
+    }
+
+    /// The peer is gone, and is told nothing.
+    pub(crate) fn on_lost(&mut self, reason: ConnectionError, until: Time) {
+        if self.is_open() {
+            self.ended = Some(Box::new(reason));
+            self.state = State::Draining { until };
+        } else if let State::Closing { until } = self.state {
+            self.state = State::Draining { until };
         }
         self.close_pending = false;
+    }
+
+    /// We have closed, and the peer has answered with a close of its own.
+    pub(crate) const fn is_close_acknowledged(&self) -> bool {
+        self.acknowledged
     }
 
     /// The end without a word: time-out, stateless reset, no common version.
@@ -198,6 +227,7 @@ impl Lifecycle {
 
     pub(crate) fn on_close_sent(&mut self) {
         self.close_pending = false;
+        self.close_sent = true;
     }
 
     /// The reason of the end, once.
@@ -231,16 +261,59 @@ mod tests {
         assert_eq!(life.take_ended(), None);
     }
 
+    /// The peer's close.
+    fn peers() -> ConnectionError {
+        ConnectionError::PeerApplication { code: 7, reason: Bytes::new() }
+    }
+
     #[test]
-    fn the_peers_close_stops_ours() {
+    fn the_peers_close_stops_ours_once_it_was_sent() {
+        for sent in [false, true] {
+            let mut life = Lifecycle::new();
+            life.on_close(
+                CloseFrame::Application { code: 1, reason: Bytes::new() },
+                ConnectionError::ClosedLocally,
+                Time::MAX,
+            );
+            if sent {
+                life.on_close_sent();
+                life.on_packet_while_closing();
+                assert!(life.pending_close().is_some());
+            }
+            assert!(!life.is_close_acknowledged());
+            life.on_peer_close(peers(), Time::MAX);
+            assert!(life.is_close_acknowledged());
+            assert_eq!(life.pending_close().is_some(), !sent);
+            assert_eq!(life.take_ended(), Some(ConnectionError::ClosedLocally));
+        }
+    }
+
+    #[test]
+    fn the_peers_close_is_answered_once_if_the_handshake_was_complete() {
+        for complete in [false, true] {
+            let mut life = Lifecycle::new();
+            if complete {
+                life.on_complete();
+            }
+            life.on_peer_close(peers(), Time::MAX);
+            let answer = life.pending_close().cloned();
+            assert_eq!(matches!(&answer, Some(CloseFrame::Transport(error)) if error.code.0 == 0), complete);
+            assert_eq!(answer.is_some(), complete);
+            life.on_close_sent();
+            life.on_packet_while_closing();
+            life.on_peer_close(peers(), Time::MAX);
+            assert!(life.pending_close().is_none());
+            assert!(!life.is_close_acknowledged(), "we have not closed");
+            assert_eq!(life.take_ended(), Some(peers()));
+        }
+    }
+
+    #[test]
+    fn a_peer_that_has_lost_its_state_is_told_nothing() {
         let mut life = Lifecycle::new();
-        life.on_close(
-            CloseFrame::Application { code: 1, reason: Bytes::new() },
-            ConnectionError::ClosedLocally,
-            Time::MAX,
-        );
-        life.on_peer_close(ConnectionError::Reset, Time::MAX);
-        assert!(life.pending_close().is_none());
-        assert_eq!(life.take_ended(), Some(ConnectionError::ClosedLocally));
+        life.on_complete();
+        life.on_lost(ConnectionError::Reset, Time::MAX);
+        assert!(life.pending_close().is_none() && !life.is_open() && !life.is_close_acknowledged());
+        assert_eq!(life.take_ended(), Some(ConnectionError::Reset));
     }
 }

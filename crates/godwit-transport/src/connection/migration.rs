@@ -189,6 +189,18 @@ impl Machine {
         }
     }
 
+    /// See [`crate::Connection::rotate_cid`].
+    pub(crate) fn rotate_cid(&mut self, now: Time) -> bool {
+        let possible = self.lifecycle.is_open() && !self.lifecycle.is_handshaking();
+        if !possible || !self.parts.remote_cids.rotate() {
+            return false;
+        }
+        self.observe_time(now);
+        self.migration.shares_id = false;
+        self.announce_reset_tokens();
+        true
+    }
+
     /// A path came to nothing. If it led to the server's preferred address, the old one has to do, also for what
     /// the application wants.
     pub(super) fn on_path_abandoned(&mut self, now: Time, id: PathId, key: PathKey) {

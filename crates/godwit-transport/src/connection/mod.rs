@@ -26,6 +26,7 @@ mod early;
 mod events;
 mod evidence;
 mod facade;
+mod farewell;
 mod frames;
 mod handshaking;
 mod header_bits;
@@ -69,6 +70,7 @@ use boundary::{ClientArgs, EndpointEvent, ServerArgs};
 use departures::Departures;
 use early::Early;
 use events::Events;
+use farewell::Farewell;
 use godwit_base::{Rng, Time};
 use godwit_recovery::{Outcome, PathRecovery, PathSettings};
 use godwit_tls::keys;
@@ -104,6 +106,7 @@ pub(crate) struct Machine {
     timers: Timers,
     departures: Departures,
     events: Events,
+    farewell: Farewell,
     versions: Versions,
     header_bits: HeaderBits,
     migration: Migration,
@@ -170,6 +173,8 @@ impl Machine {
         handshake.set_memory(memory.clone());
         if !args.config.tickets {
             handshake.without_tickets();
+        } else if args.config.late_tickets {
+            handshake.read_all_tickets();
         }
         let remote_cids = RemoteCids::new(args.initial_dcid, config.active_cid_limit);
         let local_cids = LocalCids::new(args.local_cid, args.reset_token);
@@ -208,7 +213,10 @@ impl Machine {
             Some(tickets) => BothKinds::install(&args.config.tls, tickets.clone()),
             None => args.config.tls.clone(),
         };
-        let handshake = Handshake::server(tls, args.version, parameters)?;
+        let mut handshake = Handshake::server(tls, args.version, parameters)?;
+        if args.config.withhold_tickets {
+            handshake.withhold_tickets();
+        }
         let mut settings = path_settings(&config, &args.path);
         settings.saved = args.saved;
         begin_with(&mut settings, &config, args.network);
@@ -254,6 +262,7 @@ impl Machine {
             timers: Timers::new(now, config.handshake_timeout, nonzero(config.max_idle_timeout)),
             departures: Departures::default(),
             events: Events::default(),
+            farewell: Farewell::default(),
             versions,
             header_bits: HeaderBits::new(side, config.spin_bit, rng),
             migration: Migration::new(),
@@ -285,7 +294,7 @@ impl Machine {
         }
         // What streams have to say comes before the end.
         if self.events.is_closed() || !self.is_usable() {
-            return self.events.next();
+            return self.events.next().or_else(|| self.farewell.next(&self.lifecycle));
         }
         self.events.next().or_else(|| self.parts.next_event())
     }

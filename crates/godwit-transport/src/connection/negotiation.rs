@@ -188,7 +188,7 @@ impl Negotiation {
             active_cid_limit: RemoteCids::offered_limit(config.active_cid_limit),
             max_datagram_frame_size: config.datagrams.max_frame_size,
             grease_quic_bit: config.grease_quic_bit,
-            reset_stream_at: true,
+            reset_stream_at: config.reset_stream_at,
             version_information: Some(VersionInformation {
                 chosen: version,
                 available: VersionList::new(versions.iter().copied()),

@@ -8,7 +8,7 @@ use super::Machine;
 use super::acks;
 use super::boundary::Transmitted;
 use super::lifecycle::State;
-use super::parts::{Packet, Sending, SendingMemory};
+use super::parts::{Packet, RecoveryToken, Sending, SendingMemory};
 use super::sealing::meta_for;
 use super::space::{Space, level_of, long_type};
 use crate::packet::{DatagramBuilder, Turn};
@@ -64,8 +64,8 @@ impl Machine {
                 self.after_sending(now, transmitted);
                 transmitted
             }
-            State::Closing { .. } => self.transmit_close(&mut turn, batch),
-            State::Draining { .. } | State::Drained => Transmitted::Idle,
+            State::Closing { .. } | State::Draining { .. } => self.transmit_close(&mut turn, batch),
+            State::Drained => Transmitted::Idle,
         };
         *memory = turn.buffers;
         transmitted
@@ -184,7 +184,11 @@ impl Machine {
     fn take_back(&mut self, turn: &Sending<'_>, datagram: &mut DatagramBuilder<'_>) {
         for packet in datagram.parts().0 {
             for token in turn.buffers.tokens.get(packet.tokens.clone()).unwrap_or_default() {
-                self.parts.on_outcome(Outcome::Lost, *token);
+                match *token {
+                    // It was not lost: it has never left.
+                    RecoveryToken::Stream(token) => self.parts.streams.repeat_quietly(token),
+                    token => self.parts.on_outcome(Outcome::Lost, token),
+                }
             }
         }
     }

@@ -203,7 +203,12 @@ impl Machine {
             }
         }
         for (_, _, token) in awaited.tokens.into_iter().filter(|_| !held_back) {
-            self.parts.repeat(token);
+            match token {
+                RecoveryToken::Stream(token) if !self.repeats.probes => {
+                    self.parts.streams.repeat_quietly(token);
+                }
+                token => self.parts.repeat(token),
+            }
         }
         if self.repeats.left > 0 {
             self.repeat_later(now);

@@ -4,6 +4,7 @@
 //! when somebody asks, from the counters and from the components' own.
 
 use crate::datagrams::DatagramStats;
+use crate::handshake::HandshakeBytes;
 use godwit_base::Time;
 use godwit_recovery::{EcnCounts, EcnState, EcnStats, MtuCounters};
 use godwit_wire::header::PacketType;
@@ -85,6 +86,8 @@ pub struct ConnectionStats {
     pub ecn_sent: EcnStats,
     /// Marks on the 1-RTT packets received, as they are reported to the peer.
     pub ecn_received: EcnCounts,
+    /// Bytes of TLS messages of the handshake.
+    pub handshake: HandshakeBytes,
     /// Key updates, by either end.
     pub key_updates: u64,
     /// Streams opened by this end.

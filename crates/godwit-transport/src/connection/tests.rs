@@ -7,10 +7,16 @@ mod apart;
 mod approval;
 mod counting;
 mod departing;
+mod ending;
 mod error_codes;
+mod failing;
+mod holding;
 mod laboratory;
+mod limits;
+mod losing;
 mod premature;
 mod repeating;
+mod rotating;
 mod turmoil;
 mod useless;
 

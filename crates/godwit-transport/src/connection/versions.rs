@@ -44,6 +44,8 @@ pub(super) struct Versions {
 #[derive(Debug)]
 struct Restart {
     tls: Arc<rustls::ClientConfig>,
+    /// Whether TLS is to read tickets as long as the connection lasts.
+    late_tickets: bool,
     server_name: Box<str>,
     grease: u64,
     /// The Destination Connection ID of the second attempt: with that of the first, a server that has taken that
@@ -55,8 +57,13 @@ impl Versions {
     /// `grease` and `dcid` are random.
     pub(super) fn client(args: &ClientArgs<'_>, grease: u64, dcid: u64) -> Self {
         let dcid = ConnectionId::new(&dcid.to_be_bytes()).unwrap_or(args.initial_dcid);
-        let restart =
-            Restart { tls: args.config.tls.clone(), server_name: args.server_name.into(), grease, dcid };
+        let restart = Restart {
+            tls: args.config.tls.clone(),
+            late_tickets: args.config.late_tickets,
+            server_name: args.server_name.into(),
+            grease,
+            dcid,
+        };
         Versions {
             original: args.version,
             available: offer(args.version, args.versions).as_slice().into(),
@@ -234,8 +241,10 @@ impl Machine {
         };
         let mut handshake = Handshake::client(tls, version, &restart.server_name, parameters)?;
         handshake.set_memory(self.negotiation.memory.clone());
-        if self.negotiation.memory.is_none() {
-            handshake.without_tickets();
+        match &self.negotiation.memory {
+            None => handshake.without_tickets(),
+            Some(_) if restart.late_tickets => handshake.read_all_tickets(),
+            Some(_) => {}
         }
         let keys = super::initial_keys(version, &self.negotiation.initial_keys_cid(), self.side)?;
         if let Some(initial) = self.spaces.initial.as_deref_mut() {

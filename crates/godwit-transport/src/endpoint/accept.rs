@@ -10,6 +10,7 @@ use crate::{ConnectError, Connection};
 use bytes::Bytes;
 use godwit_base::Time;
 use godwit_recovery::SavedState;
+use godwit_wire::TransportErrorCode;
 use godwit_wire::transport_parameters::PreferredAddress;
 use std::fmt;
 use std::net::IpAddr;
@@ -160,6 +161,12 @@ impl Endpoint {
     /// Tells the client that it is not welcome (CONNECTION_REFUSED). False if the handshake is gone.
     pub fn refuse(&mut self, key: IncomingKey) -> bool {
         self.end_incoming(key, Some(REFUSED))
+    }
+
+    /// Tells the client why it is not welcome, with this code and reason (RFC 9000 section 20.1). False if the handshake is
+    /// gone.
+    pub fn refuse_with(&mut self, key: IncomingKey, code: TransportErrorCode, reason: &'static str) -> bool {
+        self.end_incoming(key, Some((code, reason)))
     }
 
     /// Forgets an incoming handshake without a word. False if it is gone.

@@ -82,6 +82,12 @@ impl Endpoint {
         self.half_open.ledger.is_strained(source, many)
     }
 
+    /// Whether there are so many half-open connections that every stranger has to prove its address: from a network that has
+    /// many of them, that is wanted earlier.
+    pub fn demands_proof(&self) -> bool {
+        self.half_open.count.saturating_add(self.incoming.len()) >= self.config.handshakes_before_retry
+    }
+
     /// Whether a client may have a connection; if need be, an older one gives way.
     pub(super) fn has_room_for_half_open(&mut self, now: Time, source: Source) -> bool {
         if !self.half_open.ledger.has_room(source)

@@ -6,6 +6,8 @@
 //! kept is bounded by [`Admission`], by [`MAX_DATAGRAMS`], by [`ACCEPT_WITHIN`] and by [`LIFETIME`]; what is read and not
 //! kept by [`MAX_FRUITLESS`].
 
+mod hello;
+
 use super::IncomingKey;
 use super::admission::Admission;
 use super::beginning::{Beginning, Numbers};
@@ -23,9 +25,11 @@ use godwit_wire::constants::MIN_INITIAL_DATAGRAM;
 use godwit_wire::frame::Frames;
 use godwit_wire::header::{self, Packet, PacketType};
 use godwit_wire::{ConnectionId, Frame, Side};
+use hello::open_initials;
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 /// Datagrams kept for one handshake: an initial window of 0-RTT packets may come with the ClientHello.
@@ -528,38 +532,20 @@ impl Incoming {
             return Peeked::Forged;
         }
         let FirstInitial { version, client_dcid, .. } = self.first;
-        let local_cid = self.answered().local_cid;
+        let ids = self.ids();
         let Some(keys) = keys::initial(version, &client_dcid, Side::Server) else { return Peeked::Forged };
         #[cfg(test)]
         {
             self.opened = self.opened.saturating_add(1);
         }
-        let mut copy = datagram.to_vec();
-        let mut rest = copy.as_mut_slice();
         let mut peeked = Peeked::Forged;
-        while let Ok(Packet::Long {
-            packet_type: PacketType::Initial, dcid, packet_number_offset, end, ..
-        }) = header::parse(rest, 0)
-        {
-            let Some((packet, next)) = std::mem::take(&mut rest).split_at_mut_checked(end) else { break };
-            rest = next;
-            if dcid != client_dcid && Some(dcid) != local_cid {
-                break;
-            }
-            let Some((_, number)) = keys.header_opener.unmask(packet, packet_number_offset) else { break };
-            let payload_at = packet_number_offset.saturating_add(number.len());
-            let Some((head, payload)) = packet.split_at_mut_checked(payload_at) else { break };
-            let number = number.expand(0);
-            let Some(len) = keys.opener.open(0, number, head, payload) else { continue };
+        let decisive = open_initials(&keys, &ids, &mut datagram.to_vec(), |number, payload| {
             numbers.push(number);
-            match self.peek_frames(payload.get(..len).unwrap_or_default()) {
-                Peeked::Partial => peeked = Peeked::Partial,
-                Peeked::Complete => {
-                    self.keys = Some(Box::new(keys));
-                    return Peeked::Complete;
-                }
-                decisive => return decisive,
-            }
+            peeked = self.peek_frames(payload);
+            if peeked == Peeked::Partial { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        if decisive.is_break() && peeked == Peeked::Complete {
+            self.keys = Some(Box::new(keys));
         }
         peeked
     }

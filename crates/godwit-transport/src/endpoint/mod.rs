@@ -233,6 +233,11 @@ impl Endpoint {
         self.connect_recalled(now, (config, recalled), path, server_name, token)
     }
 
+    /// How many Retry packets it has sent.
+    pub const fn retries_sent(&self) -> u64 {
+        self.outbox.retries()
+    }
+
     /// The versions that it speaks, the preferred first.
     pub fn versions(&self) -> &[u32] {
         &self.config.versions

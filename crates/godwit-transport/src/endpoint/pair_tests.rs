@@ -2,8 +2,11 @@
 
 #![allow(clippy::arithmetic_side_effects, reason = "tests")]
 
+mod ending;
+mod hello;
 mod runs;
 mod sending;
+mod tickets;
 
 use super::*;
 use crate::ConnectionError;
@@ -163,6 +166,25 @@ fn say(endpoint: &mut Endpoint, key: ConnKey) {
 
 fn heard(events: &[Event]) -> usize {
     events.iter().filter(|event| matches!(event, Event::StreamOpened { .. })).count()
+}
+
+#[test]
+fn a_stream_without_data_is_seen_once_it_is_announced() {
+    let mut pair = Pair::new(false);
+    let key = pair.connect();
+    pair.run_millis(200);
+    let open = |client: &mut Connection| client.open(Direction::Bidirectional).unwrap();
+    let id = pair.client.with(key, open).unwrap();
+    events(&mut pair.server);
+    pair.run_millis(200);
+    assert!(events(&mut pair.server).is_empty(), "nothing is known of it yet");
+    pair.client.with(key, |client| client.announce(id).unwrap());
+    pair.run_millis(200);
+    let direction = Direction::Bidirectional;
+    assert_eq!(events(&mut pair.server), [Event::StreamOpened { direction }]);
+    pair.client.with(key, |client| client.announce(id).unwrap());
+    pair.run_millis(200);
+    assert!(events(&mut pair.server).is_empty(), "it is known");
 }
 
 #[test]

@@ -202,8 +202,7 @@ impl Endpoint {
 
     /// Nothing leads to an incoming handshake any more.
     pub(super) fn forget_incoming(&mut self, key: IncomingKey, incoming: &Incoming) {
-        let ids = [Some(incoming.first.client_dcid), incoming.answered().local_cid];
-        for id in ids.into_iter().flatten() {
+        for id in incoming.ids().into_iter().flatten() {
             self.demux.remove_initial(&id, Target::Incoming(key));
         }
     }
@@ -298,7 +297,8 @@ impl Endpoint {
     /// Whether a client may clear the QUIC bit of this packet before it has our transport parameters: one that has
     /// had them earlier, and shows a token of then (RFC 9287 section 3.1).
     fn may_lack_quic_bit(&self, packet: &Packet, datagram: &[u8]) -> bool {
-        let permitted = self.server.as_ref().is_some_and(|server| server.transport.grease_quic_bit);
+        let of_all = self.server.as_ref().map(|server| server.transport.grease_quic_bit);
+        let permitted = of_all.unwrap_or(self.config.accepts_each);
         permitted
             && match packet {
                 Packet::Long { packet_type: PacketType::Initial, token, .. } => {
@@ -310,11 +310,17 @@ impl Endpoint {
     }
 
     fn accepts_early(&self) -> bool {
-        self.accepting && self.server.as_ref().is_some_and(|server| server.tls.max_early_data_size > 0)
+        let of_all = self.server.as_ref().map(|server| server.tls.max_early_data_size > 0);
+        self.accepting && of_all.unwrap_or(self.config.accepts_each)
+    }
+
+    /// Whether clients may connect at all.
+    fn is_server(&self) -> bool {
+        self.server.is_some() || self.config.accepts_each
     }
 
     fn send_versions(&mut self, path: &PathKey, dcid: &[u8], scid: &[u8], trigger: usize) {
-        if self.server.is_none() || trigger < MIN_INITIAL_DATAGRAM || self.outbox.is_full() {
+        if !self.is_server() || trigger < MIN_INITIAL_DATAGRAM || self.outbox.is_full() {
             return;
         }
         let versions = &self.config.versions;
@@ -322,14 +328,13 @@ impl Endpoint {
     }
 
     fn on_first_initial(&mut self, origin: &Origin, mut first: FirstInitial, token: &[u8], datagram: &[u8]) {
-        let Some(server) = &self.server else { return };
         let long_enough = first.client_dcid.len() >= CidCodec::MIN_LEN;
-        if datagram.len() < MIN_INITIAL_DATAGRAM || !long_enough {
+        if !self.is_server() || datagram.len() < MIN_INITIAL_DATAGRAM || !long_enough {
             return;
         }
         let source = first.source;
-        let wants_retry =
-            server.retry || self.incoming.is_strained(source) || self.has_many_half_open(source);
+        let always = self.server.as_ref().is_some_and(|server| server.retry);
+        let wants_retry = always || self.incoming.is_strained(source) || self.has_many_half_open(source);
         if let Err(Refused) = self.check_token(&mut first, token) {
             // The token may be damaged rather than wrong: then the packet is not authentic either, and the
             // client's next one will do.
@@ -434,7 +439,7 @@ impl Endpoint {
         let token = RetryToken { remote: path.remote, original_dcid, issued: self.clock.wall };
         let secrets = &self.config.secrets;
         let retry = negotiate::retry(version, &peer_scid, &retry_scid, &token, secrets, &mut *self.rng);
-        self.outbox.push(&path, retry);
+        self.outbox.push_retry(&path, retry);
     }
 }
 

@@ -24,13 +24,26 @@ pub struct BatchWriters {
 #[derive(Debug)]
 pub(super) struct Outbox {
     queue: CappedQueue<(SendMeta, Vec<u8>)>,
+    /// How many of them were Retry packets.
+    retries: u64,
 }
 
 impl Outbox {
     const CAP: usize = 256;
 
     pub(super) const fn new() -> Self {
-        Outbox { queue: CappedQueue::new(Self::CAP) }
+        Outbox { queue: CappedQueue::new(Self::CAP), retries: 0 }
+    }
+
+    /// How many Retry packets there were.
+    pub(super) const fn retries(&self) -> u64 {
+        self.retries
+    }
+
+    /// Sends a Retry packet back to where something came from.
+    pub(super) fn push_retry(&mut self, path: &PathKey, datagram: Option<Vec<u8>>) {
+        self.retries = self.retries.saturating_add(1);
+        self.push(path, datagram);
     }
 
     /// Sends `datagram` back to where something came from.

@@ -6,18 +6,23 @@
 //!
 //! Invariants: data is read at one level at a time, and never at one that is lower than the level TLS is at;
 //! what waits is capped per level; after [`Handshake::on_confirmed`] a server holds no TLS state, and neither does an idle
-//! client that has got session tickets, nor one that has got [`ENOUGH_TICKETS`] or has no use for them.
+//! client that has got session tickets, nor one that has got [`ENOUGH_TICKETS`] or has no use for them, unless it wants
+//! them all.
 
+mod bytes;
 mod messages;
 mod send_buffer;
 #[cfg(test)]
 pub(crate) mod tests;
+mod tickets;
 
 use crate::packet::PacketBuilder;
 use crate::part::Part;
 use crate::resumption::ServerMemory;
 use crate::{ConnectError, WireError};
+pub use bytes::HandshakeBytes;
 use godwit_tls::keys::{self, EarlyKeys, LevelKeys, OneRtt, Ratchet, Schedule};
+use godwit_tls::resumption::NewSession;
 use godwit_tls::secret_tap::{self, Pair, Secret, tapped_client};
 use godwit_tls::{Assembler, ExportError, Exporter, alert, client_hello, without_records};
 use godwit_wire::{Side, TransportErrorCode};
@@ -112,8 +117,10 @@ pub(crate) struct Handshake {
     handshake: Option<Box<Stream>>,
     /// While there is anything in it, or TLS reads it.
     one_rtt: Option<Box<Stream>>,
-    /// Bytes of it that were read when there was no more of it.
-    one_rtt_read: u64,
+    /// What is not in it.
+    beside: Beside,
+    /// Of the levels whose keys are discarded.
+    gone: Gone,
     early_keys: Option<Box<EarlyKeys>>,
     handshake_keys: Option<Box<LevelKeys>>,
     one_rtt_keys: Option<Box<OneRtt>>,
@@ -121,12 +128,64 @@ pub(crate) struct Handshake {
     failure: Option<Box<rustls::Error>>,
     /// Until the handshake is complete: the exporter secret.
     exporter: Option<Secret>,
-    /// The version whose keys are wanted.
-    version: u32,
-    /// It is not the one that TLS was begun with.
-    moved: bool,
+    version: Version,
     /// At a client: who is told what comes after the handshake, before TLS.
     memory: Option<Arc<ServerMemory>>,
+}
+
+/// The version whose keys are wanted.
+#[derive(Debug, Clone, Copy)]
+struct Version {
+    number: u32,
+    /// It is not the one that TLS was begun with.
+    moved: bool,
+}
+
+/// Bytes of a CRYPTO stream that were read and sent, and need not be known any more.
+#[derive(Debug, Clone, Copy, Default)]
+struct Over {
+    read: u64,
+    sent: u64,
+}
+
+/// The same of levels whose keys are discarded, in little room: Initial packets have no more than fits.
+#[derive(Debug, Clone, Copy, Default)]
+struct Gone {
+    initial: [u16; 2],
+    handshake: [u32; 2],
+}
+
+impl Gone {
+    fn note(&mut self, level: Level, Over { read, sent }: Over) {
+        match level {
+            Level::Initial => {
+                self.initial = [read, sent].map(|bytes| u16::try_from(bytes).unwrap_or(u16::MAX));
+            }
+            Level::Handshake => {
+                self.handshake = [read, sent].map(|bytes| u32::try_from(bytes).unwrap_or(u32::MAX));
+            }
+            Level::ZeroRtt | Level::OneRtt => {}
+        }
+    }
+
+    fn initial(self) -> Over {
+        let [read, sent] = self.initial.map(u64::from);
+        Over { read, sent }
+    }
+
+    fn handshake(self) -> Over {
+        let [read, sent] = self.handshake.map(u64::from);
+        Over { read, sent }
+    }
+}
+
+/// What is not in the CRYPTO stream of 1-RTT packets.
+#[derive(Default)]
+struct Beside {
+    /// When there is no stream any more.
+    over: Over,
+    /// At a server that sends no tickets by itself: what TLS has written after the handshake.
+    withheld: Option<Vec<u8>>,
 }
 
 /// The CRYPTO stream of one level.
@@ -138,12 +197,22 @@ struct Stream {
 
 impl Stream {
     const fn new() -> Self {
-        Self::after(0)
+        Self::after(Over { read: 0, sent: 0 })
     }
 
-    /// All before this offset has been read.
-    const fn after(read: u64) -> Self {
-        Stream { received: Assembler::beginning_at(read), to_send: SendBuffer::new() }
+    /// So much of it is over.
+    const fn after(over: Over) -> Self {
+        Stream { received: Assembler::beginning_at(over.read), to_send: SendBuffer::beginning_at(over.sent) }
+    }
+
+    /// How much of it was read and sent.
+    fn bytes(&self) -> Over {
+        Over { read: self.received.end(), sent: self.to_send.sent() }
+    }
+
+    /// Where TLS writes.
+    fn tail(&mut self) -> &mut Vec<u8> {
+        self.to_send.tail()
     }
 }
 
@@ -192,15 +261,15 @@ impl Handshake {
             initial: Some(Box::new(Stream::new())),
             handshake: Some(Box::new(Stream::new())),
             one_rtt: None,
-            one_rtt_read: 0,
+            beside: Beside::default(),
+            gone: Gone::default(),
             early_keys: None,
             handshake_keys: None,
             one_rtt_keys: None,
             data: None,
             failure: None,
             exporter: None,
-            version,
-            moved: false,
+            version: Version { number: version, moved: false },
             memory: None,
         };
         handshake.collect();
@@ -218,7 +287,7 @@ impl Handshake {
     pub(crate) fn move_to(&mut self, version: u32) -> bool {
         let possible = self.side == Side::Client && self.writing == Level::Initial;
         if possible {
-            (self.version, self.moved) = (version, true);
+            self.version = Version { number: version, moved: true };
         }
         possible
     }
@@ -235,7 +304,7 @@ impl Handshake {
             return Err(violation("CRYPTO data in a 0-RTT packet"));
         }
         if level == Level::OneRtt {
-            one_rtt(&mut self.one_rtt, self.one_rtt_read);
+            one_rtt(&mut self.one_rtt, self.beside.over);
         }
         let Some(stream) = self.stream(level) else { return Ok(()) };
         if level < reading {
@@ -374,8 +443,24 @@ impl Handshake {
         exporter.ok_or(ExportError::NotConnected)?.export(label, context, output)
     }
 
+    /// Bytes of the handshake's messages so far.
+    pub(crate) fn bytes(&self) -> HandshakeBytes {
+        let of = |stream: &Option<Box<Stream>>, gone: Over| stream.as_ref().map_or(gone, |it| it.bytes());
+        let initial = of(&self.initial, self.gone.initial());
+        let handshake = of(&self.handshake, self.gone.handshake());
+        HandshakeBytes {
+            initial_sent: initial.sent,
+            initial_received: initial.read,
+            handshake_sent: handshake.sent,
+            handshake_received: handshake.read,
+        }
+    }
+
     /// The keys of `level` are discarded: nothing more is sent or kept there.
     pub(crate) fn discard(&mut self, level: Level) {
+        if let Some(bytes) = self.stream(level).map(|stream| stream.bytes()) {
+            self.gone.note(level, bytes);
+        }
         match level {
             Level::Initial => self.initial = None,
             Level::Handshake => self.handshake = None,
@@ -477,15 +562,18 @@ impl Handshake {
     fn collect(&mut self) {
         let Some(tls) = self.tls.as_deref_mut() else { return };
         loop {
-            let stream = match self.writing {
-                Level::Initial => self.initial.as_deref_mut(),
-                Level::Handshake => self.handshake.as_deref_mut(),
-                Level::ZeroRtt | Level::OneRtt => Some(one_rtt(&mut self.one_rtt, self.one_rtt_read)),
+            let stream = match (self.writing, &mut self.beside.withheld) {
+                (Level::Initial, _) => self.initial.as_deref_mut().map(Stream::tail),
+                (Level::Handshake, _) => self.handshake.as_deref_mut().map(Stream::tail),
+                (Level::ZeroRtt | Level::OneRtt, Some(withheld)) => Some(withheld),
+                (Level::ZeroRtt | Level::OneRtt, None) => {
+                    Some(one_rtt(&mut self.one_rtt, self.beside.over).tail())
+                }
             };
-            let Some(stream) = stream else { return };
-            let tail = stream.to_send.tail();
+            let Some(tail) = stream else { return };
             let before = tail.len();
-            let derived = Derive { side: self.side, version: self.version, moved: self.moved };
+            let Version { number: version, moved } = self.version;
+            let derived = Derive { side: self.side, version, moved };
             let suite = tls.negotiated_cipher_suite();
             match keys::from_tls(suite, || tls.write_hs(tail).map(|change| derived.taken(change, tls))) {
                 Some(NewKeys::Handshake(keys)) => {
@@ -540,9 +628,9 @@ impl Handshake {
     }
 }
 
-/// The CRYPTO stream of 1-RTT packets, of which so much was read if there is nothing of it now.
-fn one_rtt(stream: &mut Option<Box<Stream>>, read: u64) -> &mut Stream {
-    stream.get_or_insert_with(|| Box::new(Stream::after(read)))
+/// The CRYPTO stream of 1-RTT packets, of which so much is over if there is nothing of it now.
+fn one_rtt(stream: &mut Option<Box<Stream>>, over: Over) -> &mut Stream {
+    stream.get_or_insert_with(|| Box::new(Stream::after(over)))
 }
 
 impl fmt::Debug for Handshake {
@@ -653,12 +741,12 @@ impl Part for Handshake {
 
     /// Gives back memory that is not in use.
     fn release_memory(&mut self) {
-        self.let_go_of_tls(self.enough_tickets.min(1));
+        self.let_go_of_tls(self.enough_when_idle());
         let over = |stream: &&Stream| stream.to_send.is_acked() && stream.received.is_empty();
         if let Some(stream) = self.one_rtt.as_deref().filter(over)
             && self.tls.is_none()
         {
-            self.one_rtt_read = stream.received.end();
+            self.beside.over = stream.bytes();
             self.one_rtt = None;
         }
     }

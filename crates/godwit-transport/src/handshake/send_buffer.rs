@@ -22,11 +22,12 @@ pub(super) struct SendBuffer {
 }
 
 impl SendBuffer {
-    pub(super) const fn new() -> Self {
+    /// The first byte is at this offset.
+    pub(super) const fn beginning_at(offset: u64) -> Self {
         SendBuffer {
             data: Vec::new(),
-            base: 0,
-            unsent: 0,
+            base: offset,
+            unsent: offset,
             lost: IntervalSet::new(),
             acked: IntervalSet::new(),
         }
@@ -158,7 +159,7 @@ mod tests {
             len in 1usize..5000, rooms in prop::collection::vec((0usize..1200, 0u8..4), 1..40),
         ) {
             let stream: Vec<u8> = (0..len).map(|i| (i % 251) as u8).collect();
-            let (mut buffer, mut arrived) = (SendBuffer::new(), vec![None; len]);
+            let (mut buffer, mut arrived) = (SendBuffer::beginning_at(0), vec![None; len]);
             buffer.tail().extend_from_slice(&stream);
             let mut rooms = rooms.into_iter().chain(std::iter::repeat((1200, 3)));
             let mut rounds = 0;
@@ -199,7 +200,7 @@ mod tests {
 
     #[test]
     fn a_little_room_is_left_alone() {
-        let mut buffer = SendBuffer::new();
+        let mut buffer = SendBuffer::beginning_at(0);
         buffer.tail().extend_from_slice(b"hello");
         let (written, tokens, ()) =
             payload::<CryptoToken, _>(3, |packet| buffer.write(Level::OneRtt, packet));

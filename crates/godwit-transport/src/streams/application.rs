@@ -1,6 +1,6 @@
 //! What the application calls.
 
-use super::{ReadChunk, ReadError, ResetAtError, Streams, UnknownStream, WriteError, output};
+use super::{ReadChunk, ReadError, ResetAtError, StreamLimits, Streams, UnknownStream, WriteError, output};
 use crate::{Direction, StreamId};
 use bytes::Bytes;
 use godwit_base::Time;
@@ -115,6 +115,23 @@ impl Streams {
         stream.and_then(|stream| stream.send.as_ref()).is_some_and(|send| send.is_sent())
     }
 
+    /// Has [`crate::Event::StreamDataLost`] told when data of the stream is lost, once.
+    pub(crate) fn watch_loss(&mut self, id: StreamId) -> Result<(), UnknownStream> {
+        let slot = self.store.find(id).ok_or(UnknownStream)?;
+        let send = self.store.at_mut(slot).and_then(|stream| stream.send.as_mut()).ok_or(UnknownStream)?;
+        send.loss_watched = true;
+        Ok(())
+    }
+
+    /// Has the peer learn that there is the stream, although nothing was written.
+    pub(crate) fn announce_stream(&mut self, id: StreamId) -> Result<(), WriteError> {
+        let slot = self.store.find(id).ok_or(WriteError::UnknownStream)?;
+        let stream = self.store.at_mut(slot).ok_or(WriteError::UnknownStream)?;
+        stream.send.as_mut().ok_or(WriteError::UnknownStream)?.announce();
+        self.reschedule(slot);
+        Ok(())
+    }
+
     /// Says that all data was written. [`crate::Event::Finished`] follows when the peer has acknowledged it all.
     pub(crate) fn finish(&mut self, id: StreamId) -> Result<(), WriteError> {
         let slot = self.store.find(id).ok_or(WriteError::UnknownStream)?;
@@ -200,18 +217,24 @@ impl Streams {
         }
         let outcome = outcome?;
         if let ReadChunk::Data(data) = &outcome.chunk {
-            let before = self.window.size();
-            if self.window.on_consumed_of_all(now, rtt, data.len() as u64, &mut self.share) {
-                self.control |= output::MAX_DATA;
-            }
-            if self.window.size() != before {
-                self.on_window_resized();
-            }
+            self.on_consumed(now, rtt, data.len() as u64);
         }
         if outcome.announce {
             self.owe(slot, output::MAX_STREAM_DATA);
         }
         Ok(outcome.chunk)
+    }
+
+    /// Bytes of any stream are needed no longer: the peer may send as many more on the connection.
+    #[inline(always)]
+    pub(super) fn on_consumed(&mut self, now: Time, rtt: Duration, bytes: u64) {
+        let before = self.window.size();
+        if self.window.on_consumed_of_all(now, rtt, bytes, &mut self.share) {
+            self.control |= output::MAX_DATA;
+        }
+        if self.window.size() != before {
+            self.on_window_resized();
+        }
     }
 
     /// Sets a stream's urgency (0 first, 7 last; 3 unless set) and whether it takes turns with others of
@@ -261,10 +284,47 @@ impl Streams {
         self.budget.announced = NonZeroU64::new(known.max(1));
     }
 
+    /// How many bytes of a stream come although the peer has reset it.
+    pub(crate) fn reliable_size(&self, id: StreamId) -> Option<u64> {
+        let slot = self.store.find(id)?;
+        self.store.at(slot)?.recv.as_ref()?.reliable_size()
+    }
+
+    /// Whether the peer takes RESET_STREAM_AT.
+    pub(crate) const fn can_reset_at(&self) -> bool {
+        self.settings.peer_reset_at
+    }
+
+    /// How many streams each end may open.
+    pub(crate) const fn limits(&self, direction: Direction) -> StreamLimits {
+        self.limits.of(direction)
+    }
+
+    /// Has [`crate::Event::StreamLimitRaised`] and [`crate::Event::StreamsWanted`] told from now on.
+    pub(crate) const fn watch_limits(&mut self) {
+        self.limits.watch.watch();
+    }
+
     /// Sets how many streams the peer may have open at once. What was permitted remains so.
     pub(crate) fn set_max_streams(&mut self, direction: Direction, streams: u64) {
         if self.limits.remote(direction).set_concurrent(streams) {
             self.control |= output::max_streams_bit(direction);
+        }
+    }
+
+    /// A stream of the peer's counts against its limit until [`Streams::release_place`], although it be over.
+    pub(crate) fn hold_place(&mut self, id: StreamId) -> Result<(), UnknownStream> {
+        let is_of_peer = id.initiator() != self.side && self.store.find(id).is_some();
+        if is_of_peer {
+            self.limits.places.hold(id);
+        }
+        is_of_peer.then_some(()).ok_or(UnknownStream)
+    }
+
+    /// It counts no longer than it lasts.
+    pub(crate) fn release_place(&mut self, id: StreamId) {
+        if self.limits.places.release(id) {
+            self.free_place(id.direction());
         }
     }
 

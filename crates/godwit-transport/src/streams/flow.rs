@@ -61,7 +61,6 @@ impl ReceiveWindow {
     }
 
     /// Bytes that were read or discarded.
-    #[cfg(test)]
     pub(super) const fn consumed(&self) -> u64 {
         self.consumed
     }

@@ -47,6 +47,17 @@ pub(super) fn on_frame(streams: &mut Streams, now: Time, frame: &Frame<'_>) -> O
     })
 }
 
+/// What the frames of the peer were good for.
+#[derive(Debug, Default)]
+pub(super) struct Merit {
+    /// Those that served nothing, since they were last asked for.
+    useless: u32,
+    /// Bytes that came beyond all that came before, without gaps, as far as 32 bits tell.
+    arrived: u32,
+    /// What had been sent when a limit of the peer's was raised for good reason, as far as 32 bits tell.
+    judged_at: u32,
+}
+
 impl Streams {
     /// STREAM.
     #[inline]
@@ -112,9 +123,9 @@ impl Streams {
         let fresh = recv.check(data.end, fin)?;
         let arrived = fresh.min(data.end.saturating_sub(data.start));
         if fresh == 0 && recv.knows(data, fin) {
-            self.useless = self.useless.saturating_add(1);
+            self.merit.useless = self.merit.useless.saturating_add(1);
         }
-        self.arrived = self.arrived.wrapping_add(arrived as u32);
+        self.merit.arrived = self.merit.arrived.wrapping_add(arrived as u32);
         self.window.check(fresh)?;
         self.window.on_received(now, fresh);
         self.stats.bytes_received = self.stats.bytes_received.saturating_add(fresh);
@@ -139,7 +150,7 @@ impl Streams {
     /// A frame for a stream that is over.
     #[cold]
     fn on_over(&mut self) -> Result<(), WireError> {
-        self.useless = self.useless.saturating_add(1);
+        self.merit.useless = self.merit.useless.saturating_add(1);
         Ok(())
     }
 
@@ -192,27 +203,27 @@ impl Streams {
         /// Peers that have small windows raise them by a packet's worth.
         const USEFUL: u64 = 1 << 10;
         let sent = self.stats.bytes_sent as u32;
-        if now.saturating_sub(before) < USEFUL || sent.wrapping_sub(self.judged_at) < USEFUL as u32 {
-            self.useless = self.useless.saturating_add(1);
+        if now.saturating_sub(before) < USEFUL || sent.wrapping_sub(self.merit.judged_at) < USEFUL as u32 {
+            self.merit.useless = self.merit.useless.saturating_add(1);
         } else {
-            self.judged_at = sent;
+            self.merit.judged_at = sent;
         }
     }
 
     /// How many frames served nothing that nobody has taken account of.
     #[inline]
     pub(crate) const fn useless(&self) -> u32 {
-        self.useless
+        self.merit.useless
     }
 
     /// Bytes that came beyond all that came before, without gaps, as far as 32 bits tell.
     pub(crate) const fn arrived(&self) -> u32 {
-        self.arrived
+        self.merit.arrived
     }
 
     /// How many frames served nothing, once.
     pub(crate) const fn take_useless(&mut self) -> u32 {
-        std::mem::replace(&mut self.useless, 0)
+        std::mem::replace(&mut self.merit.useless, 0)
     }
 
     /// DATA_BLOCKED.
@@ -235,6 +246,7 @@ impl Streams {
 
     /// STREAMS_BLOCKED: what streams have finished since the last announcement is given out at once.
     fn on_streams_blocked(&mut self, direction: Direction, limit: u64) {
+        self.limits.watch.on_wanted(direction);
         if self.limits.remote(direction).on_blocked(limit) {
             self.control |= output::max_streams_bit(direction);
         }

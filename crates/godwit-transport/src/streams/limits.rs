@@ -3,9 +3,10 @@
 //! Limits count every stream ever opened in a direction. As the peer's streams finish, its limit rises,
 //! told in batches so that not every finished request costs a MAX_STREAMS frame.
 
-use godwit_wire::{Direction, TransportErrorCode};
-
+use super::places::HeldPlaces;
+use super::watch::LimitWatch;
 use crate::WireError;
+use godwit_wire::{Direction, TransportErrorCode};
 
 /// The largest stream limit there is.
 pub(super) const MAX_STREAMS: u64 = 1 << 60;
@@ -155,11 +156,37 @@ impl RemoteLimit {
     }
 }
 
-/// All four limits.
+/// How many streams each end may open, of either direction: see [`crate::Connection::stream_limits`].
+///
+/// Limits count every stream ever opened, so that a stream is permitted if its [number](crate::StreamId::index) is below the
+/// limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StreamLimits {
+    /// Streams that this end has opened.
+    pub opened: u64,
+    /// Streams that the peer permits this end to open, those included that were opened.
+    pub permitted: u64,
+    /// Streams that the peer has opened.
+    pub opened_by_peer: u64,
+    /// Streams that this end permits the peer to open, those included that were opened.
+    pub permitted_to_peer: u64,
+}
+
+impl StreamLimits {
+    /// How many more streams this end may open now.
+    pub const fn available(&self) -> u64 {
+        self.permitted.saturating_sub(self.opened)
+    }
+}
+
+/// All four limits, and who watches them.
 #[derive(Debug)]
 pub(super) struct Limits {
     local: [LocalLimit; 2],
     remote: [RemoteLimit; 2],
+    pub(super) watch: LimitWatch,
+    pub(super) places: HeldPlaces,
 }
 
 impl Limits {
@@ -167,6 +194,23 @@ impl Limits {
         Limits {
             local: [LocalLimit::default(); 2],
             remote: [RemoteLimit::new(bidirectional), RemoteLimit::new(unidirectional)],
+            watch: LimitWatch::default(),
+            places: HeldPlaces::default(),
+        }
+    }
+
+    /// How things stand in a direction.
+    pub(super) const fn of(&self, direction: Direction) -> StreamLimits {
+        let ([local_bidi, local_uni], [remote_bidi, remote_uni]) = (&self.local, &self.remote);
+        let (local, remote) = match direction {
+            Direction::Bidirectional => (local_bidi, remote_bidi),
+            Direction::Unidirectional => (local_uni, remote_uni),
+        };
+        StreamLimits {
+            opened: local.opened,
+            permitted: local.limit,
+            opened_by_peer: remote.opened,
+            permitted_to_peer: remote.announced,
         }
     }
 

@@ -20,14 +20,17 @@ mod input;
 mod limits;
 mod output;
 mod part;
+mod places;
 mod recv;
 mod scheduler;
 mod send;
 mod send_buffer;
 mod store;
+mod taken;
 #[cfg(test)]
 mod tests;
 mod token;
+mod watch;
 
 use crate::reserve::{OWN_STREAM_WINDOW, Share, WindowReserve};
 use crate::{Direction, Event, Side, StreamId, TransportConfig};
@@ -35,7 +38,9 @@ use bytes::Bytes;
 use early::EarlyState;
 use flow::{ReceiveWindow, SendCredit};
 use godwit_wire::transport_parameters::TransportParameters;
+use input::Merit;
 use limits::Limits;
+pub use limits::StreamLimits;
 use recv::RecvHalf;
 use scheduler::Scheduler;
 use send::{Readiness, SendHalf};
@@ -54,6 +59,18 @@ pub enum ReadChunk {
     Finished,
     /// Nothing now. [`Event::Readable`] follows when there is.
     Blocked,
+}
+
+/// What there is to read of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Readable {
+    /// The offset in the stream of the first byte that has not been read.
+    pub offset: u64,
+    /// Bytes that can be read without waiting.
+    pub len: u64,
+    /// The stream ends behind them.
+    pub ends: bool,
 }
 
 /// Why there is nothing to read.
@@ -308,14 +325,11 @@ pub(crate) struct Streams {
     control: u8,
     /// Memory that all streams hold for what has come, in bytes.
     received: u64,
+    /// Bytes that the application has read and holds the peer back for.
+    taken: u64,
     /// Pieces out of order that all streams hold.
     pieces: u32,
-    /// Frames of the peer's that served nothing, since they were last asked for.
-    useless: u32,
-    /// Bytes that came beyond all that came before, without gaps, as far as 32 bits tell.
-    arrived: u32,
-    /// What had been sent when a limit of the peer's was raised for good reason, as far as 32 bits tell.
-    judged_at: u32,
+    merit: Merit,
     /// Streams that owe control frames, each once. Some may be gone.
     control_queue: VecDeque<StreamId>,
     budget: WriteBudget,
@@ -345,10 +359,9 @@ impl Streams {
             credit: SendCredit::default(),
             control: 0,
             received: 0,
+            taken: 0,
             pieces: 0,
-            useless: 0,
-            arrived: 0,
-            judged_at: 0,
+            merit: Merit::default(),
             control_queue: VecDeque::new(),
             budget: WriteBudget::new(config.send_buffer),
             events: VecDeque::new(),
@@ -576,8 +589,15 @@ impl Streams {
         forget_gone(&mut self.budget.waiting, store, |stream| {
             stream.send.as_ref().is_some_and(|send| send.write_queued)
         });
-        if id.initiator() != self.side && self.limits.remote(id.direction()).on_finished() {
-            self.control |= output::max_streams_bit(id.direction());
+        if id.initiator() != self.side && !self.limits.places.on_over(id) {
+            self.free_place(id.direction());
+        }
+    }
+
+    /// The peer may have another stream instead of one that is over.
+    fn free_place(&mut self, direction: Direction) {
+        if self.limits.remote(direction).on_finished() {
+            self.control |= output::max_streams_bit(direction);
         }
     }
 
@@ -647,7 +667,13 @@ impl Streams {
     }
 
     fn raise_stream_limit(&mut self, direction: Direction, limit: u64) {
-        if self.limits.local(direction).raise(limit) {
+        let local = self.limits.local(direction);
+        let before = local.limit();
+        let available = local.raise(limit);
+        if local.limit() > before {
+            self.limits.watch.on_raised(direction);
+        }
+        if available {
             self.events.push_back(Event::StreamsAvailable { direction });
         }
         self.release_held(direction);

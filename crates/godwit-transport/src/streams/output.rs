@@ -7,6 +7,7 @@ use super::store::Stream;
 use super::token::StreamToken;
 use super::{Interest, SendHalf, Streams};
 use crate::packet::PacketBuilder;
+use crate::part::Part;
 use crate::{Direction, Event, StreamId};
 use godwit_wire::{Frame, NoRoom};
 use std::ops::Range;
@@ -175,11 +176,26 @@ impl Streams {
         }
     }
 
-    pub(super) fn on_data_lost(&mut self, id: StreamId, range: Range<u64>, fin: bool) {
+    /// This is to be sent again, although nothing tells that it was lost: its packet has never left, or it is repeated early.
+    pub(crate) fn repeat_quietly(&mut self, token: StreamToken) {
+        match token {
+            StreamToken::Data { id, offset, len, fin } => {
+                self.on_data_missing(id, offset..offset.saturating_add(u64::from(len)), fin, false);
+            }
+            token => self.repeat(token),
+        }
+    }
+
+    /// STREAM data is to be sent again: quietly, or because it was `lost`, or nothing was heard of it for so long that a probe
+    /// repeats it as if it were.
+    pub(super) fn on_data_missing(&mut self, id: StreamId, range: Range<u64>, fin: bool, lost: bool) {
         let Some(slot) = self.store.find(id) else { return };
         let Some(stream) = self.store.at_mut(slot) else { return };
         let Some(send) = stream.send.as_mut() else { return };
         send.on_lost(range, fin);
+        if lost && send.take_loss(fin) {
+            self.events.push_back(Event::StreamDataLost { id });
+        }
         if send.readiness(self.credit.available()) == super::Readiness::Ready {
             self.scheduler.push_front(slot, stream.urgency);
         }

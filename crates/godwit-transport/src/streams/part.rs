@@ -6,6 +6,7 @@ use crate::packet::PacketBuilder;
 use crate::part::Part;
 use crate::{Event, WireError};
 use godwit_base::Time;
+use godwit_recovery::Outcome;
 use godwit_wire::Frame;
 
 impl Part for Streams {
@@ -46,10 +47,18 @@ impl Part for Streams {
         }
     }
 
+    #[inline]
+    fn on_outcome(&mut self, outcome: Outcome, token: StreamToken) {
+        match outcome {
+            Outcome::Acked | Outcome::Spurious => self.on_acked(token),
+            Outcome::Lost => self.repeat(token),
+        }
+    }
+
     fn repeat(&mut self, token: StreamToken) {
         match token {
             StreamToken::Data { id, offset, len, fin } => {
-                self.on_data_lost(id, offset..offset.saturating_add(u64::from(len)), fin);
+                self.on_data_missing(id, offset..offset.saturating_add(u64::from(len)), fin, true);
             }
             StreamToken::Reset { id } | StreamToken::ResetAt { id, .. } => self.owe_again(id, output::RESET),
             StreamToken::StopSending { id } => self.owe_again(id, output::STOP),
@@ -67,7 +76,7 @@ impl Part for Streams {
     }
 
     fn next_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        self.events.pop_front().or_else(|| self.limits.watch.next())
     }
 
     fn release_memory(&mut self) {

@@ -11,7 +11,7 @@
 
 use super::assembler::Assembler;
 use super::flow::ReceiveWindow;
-use super::{ReadChunk, ReadError};
+use super::{ReadChunk, ReadError, Readable};
 use crate::WireError;
 use godwit_base::Time;
 use godwit_wire::TransportErrorCode;
@@ -74,6 +74,8 @@ struct Cut {
     /// Where reading ends: the reliable size, or the end of what had come in order beyond it. Flow control
     /// for the bytes behind has been given back.
     at: u64,
+    /// The reliable size that the peer has told last.
+    reliable: u64,
 }
 
 /// What a read gave.
@@ -222,13 +224,19 @@ impl RecvHalf {
         Ok(match self.begin_reset(now, code, fresh)? {
             ResetOf::Open { size } => {
                 let before = self.cut.map_or(size, |cut| cut.at);
+                let reliable = self.cut.map_or(reliable, |cut| cut.reliable.min(reliable));
                 let at = reliable.max(self.assembler.ready()).min(before);
-                self.cut = Some(Cut { code, at });
+                self.cut = Some(Cut { code, at, reliable });
                 self.assembler.truncate(at);
                 before.saturating_sub(at)
             }
             ResetOf::Ended { unread } => unread,
         })
+    }
+
+    /// How many bytes come although the peer has reset the stream, if it has done so but for them.
+    pub(super) fn reliable_size(&self) -> Option<u64> {
+        self.cut.map(|cut| cut.reliable)
     }
 
     /// Takes the final size that a reset tells.
@@ -281,8 +289,36 @@ impl RecvHalf {
         news && std::mem::take(&mut self.armed)
     }
 
-    /// The next data, the end, or nothing yet.
+    /// The next data, the end, or nothing yet. The peer may send as much more.
     pub(super) fn read(&mut self, now: Time, rtt: Duration, max: usize) -> Result<ReadOutcome, ReadError> {
+        let chunk = self.take(max)?;
+        let announce = match &chunk {
+            ReadChunk::Data(data) => self.release(now, rtt, data.len() as u64),
+            ReadChunk::Finished | ReadChunk::Blocked => false,
+        };
+        Ok(ReadOutcome { chunk, announce })
+    }
+
+    /// Bytes that were taken are needed no longer: the peer may send as many more. True if MAX_STREAM_DATA is to be sent.
+    pub(super) fn release(&mut self, now: Time, rtt: Duration, bytes: u64) -> bool {
+        self.window.on_consumed(now, rtt, bytes) && self.limit_frame().is_some()
+    }
+
+    /// Bytes that were taken and not released.
+    pub(super) fn taken(&self) -> u64 {
+        self.assembler.offset().saturating_sub(self.window.consumed())
+    }
+
+    /// What could be taken now, and whether that is all.
+    pub(super) fn readable(&self) -> Readable {
+        let (offset, ready) = (self.assembler.offset(), self.assembler.ready());
+        let open = self.state == State::Open;
+        let ends = open && self.cut.is_none() && self.final_size == Some(ready);
+        Readable { offset, len: if open { ready.saturating_sub(offset) } else { 0 }, ends }
+    }
+
+    /// The next data, the end, or nothing yet. The peer may send no more for it before it is [released](Self::release).
+    pub(super) fn take(&mut self, max: usize) -> Result<ReadChunk, ReadError> {
         match self.state {
             State::Open => {}
             State::Stopped { .. } => return Err(ReadError::Stopped),
@@ -290,11 +326,10 @@ impl RecvHalf {
                 self.state = State::ResetRead { code };
                 return Err(ReadError::Reset(code));
             }
-            State::DataRead => return Ok(ReadOutcome { chunk: ReadChunk::Finished, announce: false }),
+            State::DataRead => return Ok(ReadChunk::Finished),
         }
         if let Some(data) = self.assembler.read(max) {
-            let announce = self.window.on_consumed(now, rtt, data.len() as u64) && self.final_size.is_none();
-            return Ok(ReadOutcome { chunk: ReadChunk::Data(data), announce });
+            return Ok(ReadChunk::Data(data));
         }
         if let Some(cut) = self.cut.filter(|cut| cut.at == self.assembler.offset()) {
             self.state = State::ResetRead { code: cut.code };
@@ -304,10 +339,10 @@ impl RecvHalf {
         if self.cut.is_none() && self.final_size == Some(self.assembler.offset()) {
             self.state = State::DataRead;
             self.assembler.clear();
-            return Ok(ReadOutcome { chunk: ReadChunk::Finished, announce: false });
+            return Ok(ReadChunk::Finished);
         }
         self.armed = true;
-        Ok(ReadOutcome { chunk: ReadChunk::Blocked, announce: false })
+        Ok(ReadChunk::Blocked)
     }
 
     /// The application does not want the rest. Returns how many bytes nobody will read, or none if it is

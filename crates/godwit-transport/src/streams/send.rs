@@ -69,7 +69,11 @@ pub(super) struct SendHalf {
     stopped: Option<u64>,
     /// The end is to be sent, or sent again.
     fin_pending: bool,
+    /// A frame without data is to tell the peer that there is the stream.
+    announcement_pending: bool,
     fin_acked: bool,
+    /// The application is to be told when data is lost.
+    pub(super) loss_watched: bool,
     /// The application waits for room to write.
     pub(super) write_waiting: bool,
     /// The stream stands in the queue of those whose application waits (it may have been told since).
@@ -86,7 +90,9 @@ impl SendHalf {
             blocked_at: None,
             stopped: None,
             fin_pending: false,
+            announcement_pending: false,
             fin_acked: false,
+            loss_watched: false,
             write_waiting: false,
             write_queued: false,
         }
@@ -145,6 +151,11 @@ impl SendHalf {
         self.buffer.push(data);
     }
 
+    /// The peer is to learn that there is the stream, although nothing has been written.
+    pub(super) fn announce(&mut self) {
+        self.announcement_pending = self.state == State::Open && self.buffer.unsent() == 0;
+    }
+
     /// The application has written all.
     pub(super) fn finish(&mut self) -> Result<(), WriteError> {
         self.check_writable()?;
@@ -164,6 +175,7 @@ impl SendHalf {
         };
         self.state = State::Reset { code };
         self.fin_pending = false;
+        self.announcement_pending = false;
         self.write_waiting = false;
         Some(self.buffer.clear())
     }
@@ -297,7 +309,7 @@ impl SendHalf {
                 return Readiness::ConnectionBlocked;
             }
         }
-        if self.buffer.unsent() < self.buffer.end() || self.fin_pending {
+        if self.buffer.unsent() < self.buffer.end() || self.fin_pending || self.announcement_pending {
             Readiness::Ready
         } else {
             Readiness::Idle
@@ -337,6 +349,7 @@ impl SendHalf {
             return None;
         }
         self.buffer.on_sent(range.start..end);
+        self.announcement_pending = false;
         if fin {
             self.fin_pending = false;
         }
@@ -384,11 +397,24 @@ impl SendHalf {
         Acked { freed, finished, over }
     }
 
+    /// True once if the application is to be told of losses, and something has to be sent again: to be asked after one,
+    /// and whether it took the end.
+    #[inline]
+    pub(super) fn take_loss(&mut self, fin: bool) -> bool {
+        self.loss_watched && self.has_lost(fin) && std::mem::take(&mut self.loss_watched)
+    }
+
+    fn has_lost(&self, fin: bool) -> bool {
+        self.sends_data() && (self.buffer.first_lost().is_some() || fin && self.fin_pending)
+    }
+
     /// A STREAM frame was lost, or is to be sent again to probe.
     pub(super) fn on_lost(&mut self, range: Range<u64>, fin: bool) {
         if !self.sends_data() {
             return;
         }
+        // Anything else that was sent tells of the stream as well.
+        self.announcement_pending |= range.is_empty() && !fin && self.buffer.unsent() == 0;
         self.buffer.on_lost(range);
         // The end of a stream that was reset since goes out with the reset.
         if fin && !self.fin_acked && self.state == State::Finishing {

@@ -1,4 +1,4 @@
-//! How a connection stands, what drives it, and how it ends.
+//! How a connection stands, and what drives it.
 
 use super::Connection;
 use crate::Event;
@@ -27,11 +27,6 @@ impl Connection {
         self.machine.lifecycle.is_handshaking()
     }
 
-    /// True if it is over and may be forgotten.
-    pub fn is_drained(&self) -> bool {
-        self.machine.lifecycle.is_drained()
-    }
-
     /// The next thing the application should know.
     pub fn next_event(&mut self) -> Option<Event> {
         self.machine.next_event()
@@ -45,20 +40,6 @@ impl Connection {
     /// Time has passed: whatever is due by `now` happens.
     pub fn on_timeout(&mut self, now: Time) {
         self.machine.on_timeout(now)
-    }
-
-    /// Closes with an application error code below 2^62. Data not yet acknowledged may be lost.
-    ///
-    /// The peer is told; the connection lingers for three probe timeouts to answer late packets and
-    /// is then drained. `code` is at most 2^62 - 1, and `reason` is cut to what fits a packet.
-    pub fn close(&mut self, now: Time, code: u64, reason: &[u8]) {
-        self.machine.close(now, code, reason)
-    }
-
-    /// Closes the connection with INTERNAL_ERROR (RFC 9000 section 20.1) and this reason: it cannot go on, through no fault of
-    /// the peer.
-    pub fn abort(&mut self, now: Time, reason: &'static str) {
-        self.machine.close_with(now, super::super::internal(reason));
     }
 
     /// Sends a PING, so that the peer's idle timer restarts.
@@ -80,6 +61,7 @@ impl Connection {
         let (path, rtt, streams) = (recovery.stats(), recovery.rtt(), self.machine.parts.streams.stats());
         ConnectionStats {
             datagrams_sent: counters.datagrams_sent,
+            handshake: self.machine.parts.handshake.bytes(),
             bytes_sent: counters.bytes_sent,
             datagrams_refused: irregular.datagrams_refused,
             datagrams_received: counters.datagrams_received,
@@ -133,5 +115,10 @@ impl Connection {
     /// with what was told last, which at first is `known`.
     pub fn watch_evidence(&mut self, known: &Evidence) {
         self.machine.negotiation.attempt.watch(known);
+    }
+
+    /// Has [`Event::Acknowledged`] told whenever the peer has acknowledged packets that call for it.
+    pub const fn watch_acknowledgements(&mut self) {
+        self.machine.events.watch_acknowledgements();
     }
 }

@@ -1,6 +1,7 @@
 //! A connection as its user sees it: thin methods, by topic, over the machine that does the work.
 
 mod datagrams;
+mod ending;
 mod life;
 mod memory;
 mod paths;

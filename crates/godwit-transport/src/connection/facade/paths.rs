@@ -40,6 +40,13 @@ impl Connection {
         self.machine.paths.uses(socket) && !self.is_drained()
     }
 
+    /// Sends to another connection id of the peer's from now on, on the path in use, and retires the one before, so that
+    /// who watches both cannot tell by it that they are of one connection. False, and nothing happens, if the peer has
+    /// given none to spare, has not confirmed earlier retirements, or uses none at all; the handshake must be complete.
+    pub fn rotate_cid(&mut self, now: Time) -> bool {
+        self.machine.rotate_cid(now)
+    }
+
     /// Moves the connection to another socket, or another local address of the same one: the path from there is
     /// validated first, as soon as the handshake is confirmed, and the connection switches to it when the peer
     /// has answered. `local` of `None` leaves the address to the system. A later call takes the place of an

@@ -1,16 +1,25 @@
 //! Who the peer is, what the handshake agreed on, and what is left for the next connection.
 
 use super::Connection;
+use crate::connection::approval::ACCESS_DENIED;
 use crate::resumption::EarlyDataStatus;
 use bytes::Bytes;
 use godwit_base::Time;
 use godwit_tls::ExportError;
+use godwit_tls::resumption::NewSession;
+use godwit_wire::ConnectionId;
 
 impl Connection {
     /// The application protocol that was negotiated (ALPN): at a client known when the handshake is complete, at a
     /// server from when the ClientHello has been read.
     pub fn alpn(&self) -> Option<&[u8]> {
         self.machine.parts.handshake.alpn()
+    }
+
+    /// The Destination Connection ID of the client's very first packet, before a Retry: what both ends of the connection, and
+    /// traces of it, can be found by.
+    pub const fn original_dcid(&self) -> &ConnectionId {
+        &self.machine.negotiation.original_dcid
     }
 
     /// At a server: the name the client asked for (SNI), from when the ClientHello has been read.
@@ -36,6 +45,18 @@ impl Connection {
     /// Whether the handshake resumed a former session. False before it is complete.
     pub fn is_resumed(&self) -> bool {
         self.machine.parts.handshake.data().is_some_and(|data| data.resumed)
+    }
+
+    /// At a server that withholds them: the next session ticket that TLS has made, once the handshake is complete. What it
+    /// has as a ticket is by what the store of sessions was told of it.
+    pub fn next_withheld_ticket(&mut self) -> Option<NewSession> {
+        self.machine.parts.handshake.next_withheld()
+    }
+
+    /// Sends the client a session ticket that was withheld, with a ticket and a lifetime that may be others; whether it
+    /// permits 0-RTT is said by `early`. False if it is too long, or the handshake is not complete.
+    pub fn send_ticket(&mut self, ticket: &NewSession, early: bool) -> bool {
+        self.machine.parts.handshake.send_ticket(ticket, early)
     }
 
     /// Fills `output` with key material that both ends of this connection can derive and nobody else (RFC 8446
@@ -72,7 +93,13 @@ impl Connection {
     /// The application wants nothing to do with the peer, which is told so with the alert `access_denied`. Nothing
     /// happens if it was not asked.
     pub fn refuse_peer(&mut self, now: Time) {
-        self.machine.refuse_peer(now)
+        self.refuse_peer_with(now, ACCESS_DENIED)
+    }
+
+    /// As [`Connection::refuse_peer`], with another TLS alert (RFC 8446 section 6.2), such as 42 (`bad_certificate`), 45
+    /// (`certificate_expired`) or 48 (`unknown_ca`).
+    pub fn refuse_peer_with(&mut self, now: Time, alert: u8) {
+        self.machine.refuse_peer(now, alert)
     }
 
     /// What became of 0-RTT on this connection. At a client it is known when the handshake is complete; at a

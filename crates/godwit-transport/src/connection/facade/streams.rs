@@ -1,7 +1,7 @@
 //! Streams as the application sees them.
 
 use super::Connection;
-use crate::streams::{ReadChunk, ReadError, ResetAtError, UnknownStream, WriteError};
+use crate::streams::{ReadChunk, ReadError, Readable, ResetAtError, StreamLimits, UnknownStream, WriteError};
 use bytes::Bytes;
 use godwit_base::Time;
 use godwit_wire::{Direction, StreamId};
@@ -16,6 +16,27 @@ impl Connection {
     /// would.
     pub fn can_open(&mut self, direction: Direction) -> bool {
         self.machine.can_open(direction)
+    }
+
+    /// How many bytes of a stream come although the peer has reset it, if it has done so but for them (RESET_STREAM_AT).
+    /// `None`, too, when all that is read, and for a stream that is over.
+    pub fn reliable_size(&self, id: StreamId) -> Option<u64> {
+        self.machine.parts.streams.reliable_size(id)
+    }
+
+    /// Whether the peer takes [`Connection::reset_at`]; known once its transport parameters are.
+    pub const fn can_reset_at(&self) -> bool {
+        self.machine.parts.streams.can_reset_at()
+    }
+
+    /// How many streams each end has opened and may open in a direction.
+    pub const fn stream_limits(&self, direction: Direction) -> StreamLimits {
+        self.machine.parts.streams.limits(direction)
+    }
+
+    /// Has [`crate::Event::StreamLimitRaised`] and [`crate::Event::StreamsWanted`] told from now on.
+    pub const fn watch_stream_limits(&mut self) {
+        self.machine.parts.streams.watch_limits();
     }
 
     /// The next stream that the peer opened in `direction`.
@@ -54,6 +75,25 @@ impl Connection {
         self.machine.parts.streams.is_sent(id)
     }
 
+    /// Has [`crate::Event::StreamDataLost`] follow when a packet is declared lost that carried data of the stream, or its
+    /// end, which the peer does not have from another, and when a probe repeats it because nothing was heard of it in time
+    /// (RFC 9002 section 6.2.4). It is told once; another call has it told of a later loss as well.
+    ///
+    /// # Errors
+    /// If there is no such stream to write to, or it is over.
+    pub fn watch_loss(&mut self, id: StreamId) -> Result<(), UnknownStream> {
+        self.machine.parts.streams.watch_loss(id)
+    }
+
+    /// Has the peer learn of a stream that this end has opened, although nothing has been written to it: by a STREAM frame
+    /// without data (RFC 9000 section 19.8). Without effect if something was written.
+    ///
+    /// # Errors
+    /// If there is no such stream to write to, or it is over.
+    pub fn announce(&mut self, id: StreamId) -> Result<(), WriteError> {
+        self.machine.parts.streams.announce_stream(id)
+    }
+
     /// Ends a stream's sending half after what has been written.
     pub fn finish(&mut self, id: StreamId) -> Result<(), WriteError> {
         self.machine.parts.streams.finish(id)
@@ -77,6 +117,42 @@ impl Connection {
     pub fn read(&mut self, now: Time, id: StreamId, max: usize) -> Result<ReadChunk, ReadError> {
         let rtt = self.machine.paths.active().recovery.rtt().smoothed();
         self.machine.parts.streams.read(now, rtt, id, max)
+    }
+
+    /// What there is to read of a stream, and from where on; `None` if there is no such stream to read from, or it is over.
+    pub fn readable(&self, id: StreamId) -> Option<Readable> {
+        self.machine.parts.streams.readable(id)
+    }
+
+    /// As [`Connection::read`], but what is read holds the peer back until it is given to [`Connection::release_held`], as
+    /// if it had not been read: for applications that read what they cannot use yet. It does not count in the
+    /// [`MemoryLimit`](crate::MemoryLimit); see [`Connection::set_held_by_application`].
+    ///
+    /// # Errors
+    /// Those of [`Connection::read`].
+    pub fn read_held(&mut self, id: StreamId, max: usize) -> Result<ReadChunk, ReadError> {
+        self.machine.parts.streams.take(id, max)
+    }
+
+    /// So many bytes that [`Connection::read_held`] gave are needed no longer: the peer may send as many more. The stream
+    /// may be over, the connection's window still waits for them. More than was given does not count.
+    pub fn release_held(&mut self, now: Time, id: StreamId, bytes: u64) {
+        let rtt = self.machine.paths.active().recovery.rtt().smoothed();
+        self.machine.parts.streams.release(now, rtt, id, bytes)
+    }
+
+    /// Has a stream that the peer has opened count against its limit (RFC 9000 section 4.6) until
+    /// [`Connection::release_place`], although it be over: for applications that keep something for each stream.
+    ///
+    /// # Errors
+    /// If there is no such stream of the peer's, or it is over.
+    pub fn hold_place(&mut self, id: StreamId) -> Result<(), UnknownStream> {
+        self.machine.parts.streams.hold_place(id)
+    }
+
+    /// The stream counts against the peer's limit no longer than it lasts. Without effect if its place is not held.
+    pub fn release_place(&mut self, id: StreamId) {
+        self.machine.parts.streams.release_place(id);
     }
 
     /// Tells the peer that nothing more of this stream will be read.

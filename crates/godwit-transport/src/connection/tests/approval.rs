@@ -84,6 +84,19 @@ fn peers_that_are_refused_are_told() {
 }
 
 #[test]
+fn a_peer_may_be_refused_for_any_reason_that_tls_knows() {
+    for alert in [0, 42, 48, u8::MAX] {
+        let mut pair = Pair::new(asking());
+        pair.run(20);
+        pair.client.refuse_peer_with(pair.now, alert);
+        pair.run(20);
+        for end in [&mut pair.client, &mut pair.server] {
+            assert_eq!(closed_with(events(end).last()), Some(alert));
+        }
+    }
+}
+
+#[test]
 fn approval_has_a_time_limit() {
     let mut pair = Pair::new(asking());
     let begun = pair.now;

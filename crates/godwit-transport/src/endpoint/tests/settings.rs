@@ -73,11 +73,14 @@ fn without_a_server_configuration_nobody_is_heard_until_there_is_one_again() {
 fn how_many_are_let_in_without_proof_can_be_changed() {
     let mut rig = Rig::with(false, |config| config.handshakes_before_retry = 0);
     retry_of(&rig.receive(&first_initial(1))[0]);
+    assert!(rig.endpoint.demands_proof());
     rig.endpoint.set_handshakes_before_retry(1);
+    assert!(!rig.endpoint.demands_proof());
     assert!(rig.receive(&first_initial(1)).is_empty());
     assert_eq!(rig.endpoint.incoming.len(), 1);
     retry_of(&rig.receive(&first_initial(2))[0]);
     assert_eq!(rig.endpoint.incoming.len(), 1, "what waits counts");
+    assert!(rig.endpoint.demands_proof());
 }
 
 #[test]
