@@ -60,6 +60,12 @@ impl Address {
         }
     }
 
+    /// The same with another port.
+    pub(crate) const fn with_port(mut self, port: u16) -> Self {
+        self.port = port.to_be_bytes();
+        self
+    }
+
     /// The family, which may be one that is not known.
     pub const fn family(&self) -> AddressFamily {
         self.family

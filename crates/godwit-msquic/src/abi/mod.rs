@@ -16,6 +16,7 @@ mod execution;
 mod flags;
 pub mod layout;
 pub mod parameters;
+pub(crate) mod plain;
 mod settings;
 mod statistics;
 mod status;
