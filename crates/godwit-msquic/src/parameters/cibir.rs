@@ -1,0 +1,38 @@
+//! Ids by which several processes on one port tell their connections apart.
+
+use super::given::Given;
+use crate::abi::Status;
+
+/// Bytes of the longest id, the offset among them.
+const MAX_CIBIR: usize = 7;
+
+/// Such an id: none, or the offset, which must be 0, and at least one byte.
+///
+/// # Errors
+/// [`Status::INVALID_PARAMETER`] if it is too short or long, [`Status::NOT_SUPPORTED`] if the offset is another.
+pub(super) fn read(given: &Given<'_>) -> Result<Vec<u8>, Status> {
+    match given.length() {
+        0 => Ok(Vec::new()),
+        2..=MAX_CIBIR => match given.bytes()? {
+            id @ [0, ..] => Ok(id.to_vec()),
+            _ => Err(Status::NOT_SUPPORTED),
+        },
+        _ => Err(Status::INVALID_PARAMETER),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_has_no_offset_and_a_byte_at_least() {
+        let of = |bytes: &[u8]| read(&Given::new(Some(bytes), bytes.len() as u32));
+        assert_eq!(of(&[]), Ok(vec![]));
+        assert_eq!(of(&[0]), Err(Status::INVALID_PARAMETER));
+        assert_eq!(of(&[0, 5]), Ok(vec![0, 5]));
+        assert_eq!(of(&[1, 5]), Err(Status::NOT_SUPPORTED));
+        assert_eq!(of(&[0; MAX_CIBIR]), Ok(vec![0; MAX_CIBIR]));
+        assert_eq!(of(&[0; MAX_CIBIR + 1]), Err(Status::INVALID_PARAMETER));
+    }
+}

@@ -1,0 +1,20 @@
+//! Parameters of connections.
+
+mod address;
+mod get;
+mod set;
+
+pub(super) use get::get;
+
+use super::{Given, found};
+use crate::abi::parameters::connection as p;
+use crate::abi::{Handle, ParameterId, Status};
+use crate::found::with_connection;
+
+/// Sets a parameter of the connection that a handle stands for, or the stream's.
+pub(super) fn set(handle: Handle, parameter: ParameterId, given: &Given<'_>) -> Result<(), Status> {
+    if parameter == p::LOCAL_ADDRESS {
+        return address::set_local(handle, given);
+    }
+    found(with_connection(handle, |_, cx, state, key| set::set(cx, state, key, parameter, given)))
+}

@@ -1,0 +1,175 @@
+//! What programs have set of the library and of connections that has no place of its own.
+
+use super::versions::Choice;
+use super::{Given, cibir};
+use crate::abi::{Address, HandshakeInfo, PerformanceCounter, Status};
+use crate::counters;
+use crate::credential::{SecretsWriter, handshake_info};
+use bytes::Bytes;
+use godwit_base::Time;
+use godwit_transport::{Connection as Transport, ConnectionId, Direction, StreamLimits};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What the library is told once for all, or tells.
+#[derive(Debug, Default)]
+pub(super) struct OfLibrary {
+    pub(super) versions: Choice,
+    /// In 65,535ths of the machine's memory.
+    pub(super) retry_memory: Option<u16>,
+    pub(super) load_balancing: Option<u16>,
+    pub(super) fixed_server_id: Option<u32>,
+    /// `QUIC_GLOBAL_EXECUTION_CONFIG`, as it came.
+    pub(super) execution: Vec<u8>,
+    /// Some `QUIC_XDP_MAP_CONFIG`, as they came.
+    pub(super) xdp_maps: Vec<u8>,
+}
+
+static OF_LIBRARY: Mutex<OfLibrary> = Mutex::new(OfLibrary {
+    versions: Choice { versions: None, negotiated: None },
+    retry_memory: None,
+    load_balancing: None,
+    fixed_server_id: None,
+    execution: Vec::new(),
+    xdp_maps: Vec::new(),
+});
+
+/// What was set of the library.
+pub(super) fn of_library() -> MutexGuard<'static, OfLibrary> {
+    OF_LIBRARY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Points in time of a connection, in microseconds since the workers were started; 0 for what has not been.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Times {
+    pub(super) begun: u64,
+    pub(super) connected: u64,
+}
+
+/// The version that clients begin with, if one was chosen for all.
+pub(crate) fn first_version() -> Option<u32> {
+    of_library().versions.first()
+}
+
+/// The number of the next connection.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+/// What a connection is told, beside settings and addresses.
+#[derive(Debug)]
+pub(crate) struct OfConnection {
+    /// By which it is known in statistics.
+    pub(super) number: u64,
+    pub(super) versions: Choice,
+    /// The own address as it was set, which may leave the family open.
+    pub(super) local: Option<Address>,
+    /// The number of the interface that a client uses; 0 for any.
+    pub(super) interface: u32,
+    pub(super) times: Times,
+    /// The version that was in use when the transport forgot the connection, if it began.
+    pub(super) last_version: u32,
+    /// By what id the client called the server first, once the transport forgets it.
+    pub(super) original_id: Option<ConnectionId>,
+    pub(super) is_resumed: bool,
+    /// How often the program had the destination connection id changed.
+    pub(super) id_updates: u32,
+    /// What TLS had agreed on.
+    pub(super) agreed: Option<Result<HandshakeInfo, Status>>,
+    /// How many streams there might be when it ended, for both directions and for one.
+    last_limits: Option<[StreamLimits; 2]>,
+    /// Why the own end closes, where that was said; it may be empty.
+    pub(super) has_close_reason: bool,
+    pub(super) round_robin: bool,
+    /// It is encrypted all the same: nobody here agrees to do without.
+    pub(super) disable_encryption: bool,
+    pub(super) dscp: u8,
+    pub(crate) close_async: bool,
+    /// The offset, and the bytes.
+    pub(super) cibir: Vec<u8>,
+    pub(super) keep_alive_padding: u16,
+    pub(super) test_parameter: Option<(u32, Bytes)>,
+    /// Where secrets are written.
+    pub(crate) secrets: Option<SecretsWriter>,
+}
+
+impl OfConnection {
+    /// Of a connection of which nothing was said.
+    pub(crate) fn new() -> Self {
+        OfConnection {
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
+            versions: Choice::default(),
+            local: None,
+            interface: 0,
+            times: Times::default(),
+            last_version: 0,
+            original_id: None,
+            is_resumed: false,
+            id_updates: 0,
+            agreed: None,
+            last_limits: None,
+            has_close_reason: false,
+            round_robin: false,
+            disable_encryption: false,
+            dscp: 0,
+            close_async: false,
+            cibir: Vec::new(),
+            keep_alive_padding: 0,
+            test_parameter: None,
+            secrets: None,
+        }
+    }
+
+    /// Sets by what processes tell its datagrams apart: the offset, and the bytes.
+    ///
+    /// # Errors
+    /// If it is no such id.
+    pub(crate) fn set_cibir(&mut self, id: &[u8]) -> Result<(), Status> {
+        let length = u32::try_from(id.len()).map_err(|_| Status::INVALID_PARAMETER)?;
+        self.cibir = cibir::read(&Given::new(Some(id), length))?;
+        Ok(())
+    }
+
+    /// The transport has a connection for it.
+    pub(crate) const fn on_begun(&mut self, now: Time) {
+        self.times.begun = now.as_micros().saturating_add(1);
+    }
+
+    /// The handshake is complete.
+    pub(crate) fn on_connected(&mut self, now: Time, transport: &Transport) {
+        self.times.connected = now.as_micros().saturating_add(1);
+        self.is_resumed = transport.is_resumed();
+        if self.is_resumed {
+            counters::count(PerformanceCounter::CONN_RESUMED);
+        }
+    }
+
+    /// The transport will forget the connection.
+    pub(crate) fn on_closed(&mut self, transport: &Transport) {
+        self.last_version = transport.version();
+        self.original_id = Some(*transport.original_dcid());
+        self.agreed = agreed(transport);
+        let both = [Direction::Bidirectional, Direction::Unidirectional];
+        self.last_limits = Some(both.map(|direction| transport.stream_limits(direction)));
+    }
+
+    /// The transport has had a connection for it.
+    pub(super) const fn has_been_begun(&self) -> bool {
+        self.times.begun != 0
+    }
+
+    /// How many streams there might be in a direction when it ended.
+    pub(super) fn last_limits(&self, direction: Direction) -> Option<StreamLimits> {
+        let [bidirectional, unidirectional] = self.last_limits?;
+        Some(if direction == Direction::Bidirectional { bidirectional } else { unidirectional })
+    }
+
+    /// The version that a client is to begin with, if one was chosen for it.
+    pub(crate) fn first_version(&self) -> Option<u32> {
+        self.versions.first()
+    }
+}
+
+/// What TLS has agreed on, once it has, or why it cannot be told.
+pub(super) fn agreed(transport: &Transport) -> Option<Result<HandshakeInfo, Status>> {
+    let suite = transport.cipher_suite()?;
+    Some(handshake_info(suite, transport.key_exchange_group()))
+}
