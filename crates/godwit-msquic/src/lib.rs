@@ -7,3 +7,23 @@
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 pub mod abi;
+mod api;
+mod configuration;
+mod connection;
+mod context;
+mod counters;
+#[allow(dead_code, unused_imports, reason = "what calls it is not there yet")]
+mod credential;
+mod found;
+mod handle;
+mod io_status;
+mod listener;
+mod objects;
+mod parameters;
+mod registration;
+mod registrations;
+mod settings;
+mod stream;
+mod worker;
+
+pub use api::{close, open_version};

@@ -1,0 +1,34 @@
+//! Opening registrations, and shutting down all that was opened in one.
+
+use crate::abi::{ConnectionShutdownFlags, Handle, Status};
+use crate::listener::LISTENERS;
+use crate::registration::{REGISTRATIONS, Registration};
+use crate::worker;
+use std::sync::Arc;
+
+/// Opens a registration, and has the workers started if they have not been.
+///
+/// # Errors
+/// [`Status::OUT_OF_MEMORY`] if that cannot be done.
+pub(crate) fn open() -> Result<Handle, Status> {
+    worker::start()?;
+    REGISTRATIONS.insert(Arc::default()).ok_or(Status::OUT_OF_MEMORY)
+}
+
+/// Stops all listeners and shuts all connections down, and those that are begun from now on.
+pub(crate) fn shut_down(registration: &Arc<Registration>, flags: ConnectionShutdownFlags, code: u64) {
+    if !registration.begin_shutdown(flags, code) {
+        return;
+    }
+    for listener in LISTENERS.all().iter().filter(|it| Arc::ptr_eq(it.registration(), registration)) {
+        listener.stop();
+    }
+    for worker in worker::pool().map_or(&[][..], |pool| pool.workers()) {
+        worker.visit(|cx, state| {
+            let ours = state.connections.iter().filter(|(_, it)| Arc::ptr_eq(&it.registration, registration));
+            for key in ours.map(|(key, _)| key).collect::<Vec<_>>() {
+                state.shut_down(cx, key, flags, code);
+            }
+        });
+    }
+}

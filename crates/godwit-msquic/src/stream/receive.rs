@@ -1,0 +1,228 @@
+//! Receiving on a stream.
+//!
+//! What has come is shown to the application where the transport has it, several pieces at a time, and is let go of as far
+//! as the application has taken it. While it has not taken what it was shown, nothing more is fetched, so that flow control
+//! holds the peer back.
+
+use super::Start;
+use super::receiving::{Showing, Shown};
+use crate::abi::{Buffer, ReceiveFlags, Status};
+use crate::connection::End;
+use crate::worker::{State, StreamNews};
+use godwit_base::slab::Key;
+use godwit_engine::ShardCx;
+use godwit_transport::{ReadChunk, ReadError};
+
+/// Pieces that are shown at once, at most.
+const MOST_PIECES: usize = 64;
+
+/// The transport's code for data that there is no room for (RFC 9000 section 20.1).
+const FLOW_CONTROL_ERROR: u64 = 0x3;
+
+impl State {
+    /// Something has come, or the application wants to be shown what has: that is told if it may be now.
+    pub(crate) fn tell_receive(&mut self, key: Key) {
+        let Some(stream) = self.streams.get(key).filter(|stream| stream.start == Start::Open) else { return };
+        if stream.receiving.may_show() && stream.receiving.has_something() {
+            self.tell_stream(key, StreamNews::Receive);
+        }
+    }
+
+    /// The transport says that there is something to read.
+    pub(crate) fn on_readable(&mut self, key: Key) {
+        if let Some(stream) = self.streams.get_mut(key) {
+            stream.receiving.readable = true;
+            self.tell_receive(key);
+        }
+    }
+
+    /// What is to be shown now, if anything is. What the peer has given up is told instead.
+    pub(crate) fn show(&mut self, cx: &mut ShardCx<'_>, key: Key) -> Option<Shown> {
+        let now = cx.now();
+        // The transport forgets it when all has been read.
+        let is_early = self.shows_early(cx, key);
+        let stream = self.streams.get_mut(key).filter(|stream| stream.receiving.may_show())?;
+        let conn = self.connections.get(stream.connection)?.key?;
+        let (id, receiving) = (stream.open_id()?, &mut stream.receiving);
+        if let Some(transport) = cx.endpoint_mut().connection_mut(conn).filter(|_| receiving.readable) {
+            let mut changed = false;
+            receiving.reliable = transport.reliable_size(id).or(receiving.reliable);
+            while receiving.readable && receiving.held.len() < MOST_PIECES {
+                let room = receiving.room();
+                if room == 0 && transport.readable(id).is_some_and(|there| there.len > 0) {
+                    break;
+                }
+                // Where there is no room, there are no bytes either, but perhaps the end.
+                match transport.read(now, id, room.max(1)) {
+                    Ok(ReadChunk::Data(piece)) => {
+                        receiving.hold(piece);
+                        changed = true;
+                    }
+                    Ok(ReadChunk::Finished) => (receiving.fin, receiving.readable) = (true, false),
+                    Ok(ReadChunk::Blocked) => receiving.readable = false,
+                    Err(error) => {
+                        receiving.readable = false;
+                        receiving.reset = Some(error);
+                    }
+                }
+            }
+            if changed {
+                cx.endpoint_mut().touch(conn);
+            }
+        }
+        let receiving = &mut self.streams.get_mut(key)?.receiving;
+        if let Some(error) = receiving.reset.take_if(|_| receiving.held_bytes == 0) {
+            self.on_read_error(key, error);
+            return None;
+        }
+        if receiving.held_bytes == 0 && !receiving.fin {
+            let lacks_room = receiving.readable && receiving.room() == 0;
+            let transport = cx.endpoint().connection(conn).filter(|_| lacks_room);
+            let waiting = transport.and_then(|transport| transport.readable(id)).map_or(0, |there| there.len);
+            if waiting > 0 {
+                self.tell_stream(key, StreamNews::ReceiveBufferNeeded(waiting));
+            }
+            return None;
+        }
+        receiving.showing = Showing::InCallback { taken: None, enabled: None };
+        let fin = if receiving.fin { ReceiveFlags::FIN } else { ReceiveFlags::NONE };
+        let early = if is_early { ReceiveFlags::ZERO_RTT } else { ReceiveFlags::NONE };
+        Some(Shown {
+            pieces: receiving.held.iter().cloned().collect(),
+            offset: receiving.offset,
+            bytes: receiving.held_bytes,
+            flags: fin.union(early),
+        })
+    }
+
+    /// Whether some of what is to be shown next has come in 0-RTT packets: of a stream that began with them what comes first,
+    /// and all that comes before the handshake is complete.
+    fn shows_early(&self, cx: &ShardCx<'_>, key: Key) -> bool {
+        let Some(stream) = self.streams.get(key) else { return false };
+        let connection = self.connections.get(stream.connection);
+        let may_be = stream.receiving.offset == 0 || connection.is_some_and(|it| !it.is_connected);
+        may_be && self.is_early(cx, key)
+    }
+
+    fn on_read_error(&mut self, key: Key, error: ReadError) {
+        let Some(stream) = self.streams.get_mut(key).filter(|stream| !stream.receiving.is_over) else {
+            return;
+        };
+        if let ReadError::Reset(code) = error {
+            stream.receiving.end();
+            self.tell_stream(key, StreamNews::PeerSendAborted { code });
+        }
+        self.settle_stream(key);
+    }
+
+    /// The callback has returned, and has left `total` as what it has taken.
+    pub(crate) fn on_shown(&mut self, key: Key, status: Status, total: u64) {
+        let Some(stream) = self.streams.get_mut(key) else { return };
+        let receiving = &mut stream.receiving;
+        let Showing::InCallback { taken, enabled } = receiving.showing else { return };
+        let shown = receiving.held_bytes;
+        receiving.showing = Showing::No;
+        let was_taken = taken.unwrap_or(0);
+        match status {
+            Status::PENDING if taken.is_none() => {
+                receiving.showing = Showing::Kept { bytes: shown };
+            }
+            Status::PENDING => self.complete_receive(key, was_taken, shown),
+            Status::CONTINUE => {
+                receiving.take(was_taken.saturating_add(total));
+                receiving.is_enabled = true;
+                self.after_receive(key);
+            }
+            // Callbacks are not to fail; whatever else they return means the same.
+            _ => self.complete_receive(key, was_taken.saturating_add(total), shown),
+        }
+        if let Some(enabled) = enabled {
+            self.set_receive_enabled(key, enabled);
+        }
+    }
+
+    /// The application provides memory to receive into.
+    ///
+    /// # Errors
+    /// [`Status::INVALID_STATE`] if it is not to do that for this stream.
+    ///
+    /// # Safety
+    /// The memory is there, and nobody else uses it until what is received into it has been taken, or the stream is closed.
+    pub(crate) unsafe fn provide_memory(&mut self, key: Key, buffers: &[Buffer]) -> Result<(), Status> {
+        let stream = self.streams.get_mut(key).ok_or(Status::INVALID_PARAMETER)?;
+        if stream.is_being_shown {
+            stream.receiving.receive_into_own();
+        }
+        let own = stream.receiving.own.as_mut().ok_or(Status::INVALID_STATE)?;
+        for buffer in buffers {
+            // SAFETY: the caller promises it.
+            unsafe { own.provide(buffer.buffer, buffer.length as usize) };
+        }
+        self.tell_receive(key);
+        Ok(())
+    }
+
+    /// The application has been told that there is no room for what has come. If it has provided none, the connection cannot
+    /// go on.
+    pub(crate) fn on_memory_wanted(&mut self, cx: &mut ShardCx<'_>, key: Key) {
+        let Some(stream) = self.streams.get(key).filter(|stream| !stream.receiving.is_over) else { return };
+        if stream.receiving.room() == 0 {
+            let end = End::Transport { status: Status::INTERNAL_ERROR, code: FLOW_CONTROL_ERROR };
+            self.end(cx, stream.connection, &end);
+        } else {
+            self.tell_receive(key);
+        }
+    }
+
+    /// The application says that it has taken what it kept.
+    pub(crate) fn receive_complete(&mut self, key: Key, bytes: u64) {
+        let Some(stream) = self.streams.get_mut(key) else { return };
+        match &mut stream.receiving.showing {
+            Showing::No => {}
+            Showing::InCallback { taken, .. } => {
+                *taken = Some(taken.unwrap_or(0).saturating_add(bytes));
+            }
+            Showing::Kept { bytes: shown } => {
+                let shown = *shown;
+                stream.receiving.showing = Showing::No;
+                self.complete_receive(key, bytes, shown);
+            }
+        }
+    }
+
+    /// Of what was shown, so much was taken. If that is not all, the application has to ask for the rest.
+    fn complete_receive(&mut self, key: Key, taken: u64, shown: u64) {
+        let Some(stream) = self.streams.get_mut(key) else { return };
+        stream.receiving.take(taken);
+        stream.receiving.is_enabled = taken >= shown;
+        self.after_receive(key);
+    }
+
+    fn after_receive(&mut self, key: Key) {
+        let Some(stream) = self.streams.get_mut(key) else { return };
+        let receiving = &mut stream.receiving;
+        if receiving.is_over {
+            return;
+        }
+        if receiving.fin && receiving.held_bytes == 0 {
+            receiving.end();
+            self.tell_stream(key, StreamNews::PeerSendShutdown);
+            self.settle_stream(key);
+        } else {
+            self.tell_receive(key);
+        }
+    }
+
+    /// Whether the application wants to be shown what comes.
+    pub(crate) fn set_receive_enabled(&mut self, key: Key, enabled: bool) {
+        let Some(stream) = self.streams.get_mut(key) else { return };
+        if let Showing::InCallback { enabled: after, .. } = &mut stream.receiving.showing {
+            *after = Some(enabled);
+            return;
+        }
+        let was_enabled = std::mem::replace(&mut stream.receiving.is_enabled, enabled);
+        if enabled && !was_enabled {
+            self.tell_receive(key);
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Shutting streams down, and what there is to tell until nothing is left of one.
+
+use super::Start;
+use super::sending::Ending;
+use crate::abi::StreamShutdownFlags;
+use crate::worker::{Gate, State, StreamNews};
+use godwit_base::slab::Key;
+use godwit_engine::ShardCx;
+use std::sync::Arc;
+
+impl State {
+    /// Shuts one or both directions down, as the flags say, which go together.
+    pub(crate) fn shut_stream_down(
+        &mut self,
+        cx: &mut ShardCx<'_>,
+        key: Key,
+        flags: StreamShutdownFlags,
+        code: u64,
+    ) {
+        let Some(stream) = self.streams.get_mut(key) else { return };
+        if flags.contains(StreamShutdownFlags::GRACEFUL) {
+            stream.sending.want_finish();
+            self.pump(cx, key);
+        }
+        if flags.contains(StreamShutdownFlags::ABORT_SEND) {
+            self.abort_sending(cx, key, code);
+        }
+        if flags.contains(StreamShutdownFlags::ABORT_RECEIVE) {
+            self.abort_receiving(cx, key, code);
+        }
+        if flags.contains(StreamShutdownFlags::IMMEDIATE)
+            && let Some(stream) = self.streams.get_mut(key)
+        {
+            stream.sending.end(Ending::Aborted);
+            stream.receiving.end();
+            stream.ends_at_once = true;
+        }
+        self.take_given_back();
+        self.settle_stream(key);
+    }
+
+    fn abort_sending(&mut self, cx: &mut ShardCx<'_>, key: Key, code: u64) {
+        let Some(stream) = self.streams.get_mut(key).filter(|stream| !stream.sending.is_over()) else {
+            return;
+        };
+        stream.sending.end(Ending::Aborted);
+        stream.abort_codes.send = Some(code);
+        self.say_shutdown(cx, key);
+    }
+
+    fn abort_receiving(&mut self, cx: &mut ShardCx<'_>, key: Key, code: u64) {
+        let Some(stream) = self.streams.get_mut(key).filter(|stream| !stream.receiving.is_over()) else {
+            return;
+        };
+        stream.receiving.end();
+        stream.abort_codes.receive = Some(code);
+        self.say_shutdown(cx, key);
+    }
+
+    /// Tells the transport what has been given up, if it knows the stream.
+    pub(super) fn say_shutdown(&mut self, cx: &mut ShardCx<'_>, key: Key) {
+        let Some(stream) = self.streams.get_mut(key).filter(|stream| stream.start == Start::Open) else {
+            return;
+        };
+        let conn = self.connections.get(stream.connection).and_then(|connection| connection.key);
+        let Some((conn, id)) = conn.zip(stream.id) else { return };
+        let (codes, reliable) = (std::mem::take(&mut stream.abort_codes), stream.reliable_offset);
+        // What is over already need not be given up.
+        cx.endpoint_mut().with(conn, |transport| {
+            if let Some(code) = codes.send {
+                let is_done = reliable.is_some_and(|offset| transport.reset_at(id, code, offset).is_ok());
+                let _ = is_done || transport.reset(id, code).is_ok();
+            }
+            let _ = codes.receive.map(|code| transport.stop_sending(id, code));
+        });
+        self.take_given_back();
+    }
+
+    /// The peer does not read on: it hears a reset, as the standard wants it (RFC 9000 section 3.5), which the transport has
+    /// sent.
+    pub(crate) fn on_stopped_by_peer(&mut self, key: Key, code: u64) {
+        let Some(stream) = self.streams.get_mut(key).filter(|stream| !stream.sending.is_ending()) else {
+            return;
+        };
+        stream.sending.is_stopped = true;
+        stream.sending.end(Ending::Aborted);
+        self.tell_stream(key, StreamNews::PeerReceiveAborted { code });
+        self.take_given_back();
+        self.settle_stream(key);
+    }
+
+    /// The peer has acknowledged everything, the end included.
+    pub(crate) fn on_finished(&mut self, key: Key) {
+        if let Some(stream) = self.streams.get_mut(key) {
+            stream.sending.end(Ending::Graceful);
+            self.take_given_back();
+            self.settle_stream(key);
+        }
+    }
+
+    /// The connection has ended, and the stream with it.
+    pub(crate) fn end_stream(&mut self, cx: &mut ShardCx<'_>, key: Key) {
+        self.abort_sending(cx, key, 0);
+        if let Some(stream) = self.streams.get_mut(key) {
+            stream.receiving.end();
+            stream.ends_at_once = stream.start != Start::No;
+        }
+        self.take_given_back();
+        self.settle_stream(key);
+    }
+
+    /// Tells what has come to be known of a stream's end.
+    pub(crate) fn settle_stream(&mut self, key: Key) {
+        let Some(stream) = self.streams.get_mut(key) else { return };
+        let is_waiting = stream.start == Start::No && !stream.is_closed && !stream.ends_at_once;
+        while let Some(news) =
+            self.streams.get_mut(key).and_then(|stream| stream.sending.next_news(is_waiting))
+        {
+            self.tell_stream(key, news);
+        }
+        let Some(stream) = self.streams.get_mut(key).filter(|_| !is_waiting) else { return };
+        if stream.sending.is_over() && stream.receiving.is_over() && !stream.is_complete {
+            self.tell_stream(key, StreamNews::ShutdownComplete);
+            if let Some(stream) = self.streams.get_mut(key) {
+                stream.is_complete = true;
+            }
+        }
+    }
+
+    /// The application closes the handle. What it has not been told is told before the gate opens that is returned.
+    pub(crate) fn close_stream(&mut self, cx: &mut ShardCx<'_>, key: Key) -> Option<Arc<Gate>> {
+        let stream = self.streams.get_mut(key).filter(|stream| !stream.is_closed)?;
+        stream.is_closed = true;
+        let gate = Arc::new(Gate::default());
+        stream.closing = Some(Arc::clone(&gate));
+        let was_started = stream.start != Start::No;
+        if !stream.is_complete && was_started {
+            let flags = StreamShutdownFlags::ABORT.union(StreamShutdownFlags::IMMEDIATE);
+            self.shut_stream_down(cx, key, flags, 0);
+        } else if !stream.is_complete {
+            stream.sending.end(Ending::Aborted);
+            stream.receiving.end();
+            self.take_given_back();
+            self.settle_stream(key);
+        }
+        self.tell_stream(key, StreamNews::HandleClosed);
+        Some(gate)
+    }
+}

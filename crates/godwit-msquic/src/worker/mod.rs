@@ -1,0 +1,25 @@
+//! Workers: the threads on which everything happens, one for each processor, each with a shard of its own.
+//!
+//! They are started when the first registration is opened, and stay until the process ends, waiting for work: nothing is to
+//! be set up again by who opens the library once more.
+//!
+//! A call of the application's looks into a shard under its lock, on whatever thread it is made. Callbacks are made on the
+//! worker's own thread, with the lock free, one at a time: so there are never two for a connection and its streams, and a
+//! call that is made in one acts at once. What it acts on is told later, and never within the call, but for closing: what a
+//! handle has still to hear is told before the close returns.
+
+pub(crate) mod defence;
+mod delivery;
+mod gate;
+mod news;
+mod pool;
+mod start;
+mod state;
+
+pub(crate) use defence::set_retries_always;
+pub(crate) use delivery::deliver_all;
+pub(crate) use gate::Gate;
+pub(crate) use news::{ConnectionNews, News, StreamNews};
+pub(crate) use pool::{Pool, Worker, is_in_use, pool};
+pub(crate) use start::start;
+pub(crate) use state::{State, TurnOf};

@@ -1,0 +1,153 @@
+//! What a worker's shard has beside connections of the transport: those of the application, its streams, and what there is to
+//! tell about both.
+
+use super::news::{ConnectionNews, News, StreamNews};
+use crate::connection::{Connection, ReceivedTickets};
+use crate::stream::{GivenBack, Stream};
+use godwit_base::slab::Key;
+use godwit_base::{Slab, SocketId};
+use godwit_engine::{Handler, ShardCx};
+use godwit_transport::{ConnKey, Event, IncomingKey, StreamId};
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+/// The handler of a worker's shard.
+pub(crate) struct State {
+    /// The worker's number.
+    pub(crate) number: u8,
+    pub(crate) connections: Slab<Connection>,
+    pub(crate) streams: Slab<Stream>,
+    /// Handshakes that were shown to a listener, and wait for a configuration.
+    pub(crate) incoming: HashMap<IncomingKey, Key>,
+    /// By the small numbers of the transport's connections: which of the application's it is.
+    places: Vec<Option<(ConnKey, Key)>>,
+    pub(crate) news: VecDeque<News>,
+    pub(crate) given_back: Arc<GivenBack>,
+    /// Connections whose handles are closed, until no callback is under way.
+    pub(crate) departed: Vec<Connection>,
+    pub(crate) received_tickets: Arc<ReceivedTickets>,
+    /// Clients have to prove their addresses, as far as that was noted.
+    pub(super) is_defending: bool,
+    /// Sockets of connections that are over.
+    pub(crate) unused_sockets: Vec<SocketId>,
+}
+
+/// Whose news are to be told.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum TurnOf {
+    /// Everybody's.
+    All,
+    /// A connection's, and its streams'.
+    Connection(Key),
+    /// A stream's.
+    Stream(Key),
+}
+
+impl State {
+    pub(super) fn new(number: u8) -> Self {
+        State {
+            number,
+            connections: Slab::new(),
+            streams: Slab::new(),
+            incoming: HashMap::new(),
+            places: Vec::new(),
+            news: VecDeque::new(),
+            given_back: Arc::default(),
+            departed: Vec::new(),
+            received_tickets: Arc::default(),
+            is_defending: false,
+            unused_sockets: Vec::new(),
+        }
+    }
+
+    /// The application's connection of one of the transport's.
+    pub(crate) fn place(&self, conn: ConnKey) -> Option<Key> {
+        let (of, key) = (*self.places.get(conn.index())?)?;
+        (of == conn).then_some(key)
+    }
+
+    pub(crate) fn set_place(&mut self, conn: ConnKey, key: Key) {
+        let index = conn.index();
+        if self.places.len() <= index {
+            self.places.resize(index.saturating_add(1), None);
+        }
+        if let Some(place) = self.places.get_mut(index) {
+            *place = Some((conn, key));
+        }
+    }
+
+    pub(crate) fn forget_place(&mut self, conn: ConnKey) {
+        if let Some(place) =
+            self.places.get_mut(conn.index()).filter(|it| it.is_some_and(|(of, _)| of == conn))
+        {
+            *place = None;
+        }
+    }
+
+    /// The stream with this id on a connection.
+    pub(crate) fn stream_of(&self, connection: Key, id: StreamId) -> Option<Key> {
+        self.connections.get(connection)?.streams.get(&id).copied()
+    }
+
+    /// The peer has begun a stream.
+    pub(crate) fn on_stream_of_peer(&mut self, connection: Key, id: StreamId) {
+        let Some(owner) = self.connections.get_mut(connection) else { return };
+        let key = self.streams.insert(Stream::of_peer(connection, id));
+        owner.streams.insert(id, key);
+        owner.all_streams.insert(key);
+        self.tell_connection(connection, ConnectionNews::PeerStreamStarted(key));
+        self.on_readable(key);
+    }
+
+    /// Puts something for a connection in the queue.
+    pub(crate) fn tell_connection(&mut self, key: Key, news: ConnectionNews) {
+        let is_over = self.connections.get(key).is_none_or(|connection| connection.is_over);
+        if !is_over || matches!(news, ConnectionNews::HandleClosed) {
+            self.news.push_back(News::Connection(key, news));
+        }
+    }
+
+    /// Puts something for a stream in the queue.
+    pub(crate) fn tell_stream(&mut self, key: Key, news: StreamNews) {
+        // Nothing comes behind the last thing but that the handle is closed.
+        let is_for_handle = matches!(news, StreamNews::HandleClosed);
+        if let Some(stream) = self.streams.get(key).filter(|stream| !stream.is_complete || is_for_handle) {
+            self.news.push_back(News::Stream(stream.connection, key, news));
+        }
+    }
+
+    /// The next thing to tell to whose turn it is.
+    pub(super) fn next_news(&mut self, whose: TurnOf) -> Option<News> {
+        let at = match whose {
+            TurnOf::All => return self.news.pop_front(),
+            TurnOf::Connection(key) => self.news.iter().position(|news| news.is_of_connection(key)),
+            TurnOf::Stream(key) => self.news.iter().position(|news| news.is_of_stream(key)),
+        };
+        self.news.remove(at?)
+    }
+
+    /// Nothing is left to tell about a stream.
+    pub(crate) fn forget_stream(&mut self, key: Key) {
+        let Some(stream) = self.streams.remove(key) else { return };
+        if let Some(connection) = self.connections.get_mut(stream.connection) {
+            if let Some(id) = stream.id {
+                connection.streams.remove(&id);
+            }
+            connection.all_streams.remove(&key);
+        }
+        if let Some(gate) = stream.closing {
+            gate.open();
+        }
+        self.remove_forgotten(stream.connection);
+    }
+}
+
+impl Handler for State {
+    fn on_event(&mut self, cx: &mut ShardCx<'_>, conn: ConnKey, event: Event) {
+        self.on_transport_event(cx, conn, event);
+    }
+
+    fn on_incoming(&mut self, _: &mut ShardCx<'_>, incoming: IncomingKey) {
+        self.news.push_back(News::Incoming(incoming));
+    }
+}
