@@ -94,6 +94,10 @@ impl Stages {
 /// Every test of the workspace; in the full tier the simulations with all their seeds, of which the quick ones are the
 /// first.
 fn tests(tier: Tier, options: &[&str]) -> Result<(), String> {
+    // Tests load it, which cargo knows nothing of.
+    let mut library = cargo();
+    library.args(["build", "--package", "godwit-libmsquic", "--quiet"]).args(shell::profile());
+    shell::run(&mut library)?;
     let mut command = cargo();
     command.args(["test", "--workspace", "--quiet"]).args(shell::profile()).args(options);
     if tier == Tier::Full {

@@ -1,0 +1,192 @@
+/* What few programs use: no encryption, partitions, ids for balancers, transport parameters of the program's own. */
+#include "suite.h"
+
+static void prepare_end(stream *it) { it->ends_by_itself = true; }
+
+static void carry_something(pair *it) {
+    stream *sender = open_stream(&it->client, QUIC_STREAM_OPEN_FLAG_NONE);
+    send_pattern(sender, 0, 20000, 1, QUIC_SEND_FLAG_START | QUIC_SEND_FLAG_FIN);
+    CHECK(!WAIT_EVENT(sender, QUIC_STREAM_EVENT_SHUTDOWN_COMPLETE).first);
+    CHECK_EQUAL(20000, accepted_stream(it->server, 1)->received);
+    close_stream(sender);
+}
+
+/* ---- Without encryption ---- */
+
+static bool server_without, client_without;
+
+/* A server can only agree: whose client has not asked for it is refused. */
+static void switch_off(connection *it) {
+    BOOLEAN off = server_without;
+    CHECK_STATUS(client_without ? QUIC_STATUS_SUCCESS : QUIC_STATUS_INVALID_STATE,
+                 api->SetParam(it->handle, QUIC_PARAM_CONN_DISABLE_1RTT_ENCRYPTION, sizeof(off), &off));
+}
+
+/* It takes both to do without; one alone is encrypted as ever. */
+static void encryption_is_switched_off_by_both(const void *row) {
+    unsigned sides = *(const unsigned *)row;
+    pair_options options = usual_options();
+    client_without = sides & 1;
+    server_without = sides & 2;
+    options.prepare_server = switch_off;
+    options.prepare_server_stream = prepare_end;
+    pair *it = open_pair(&options);
+    BOOLEAN off = client_without;
+    CHECK_OK(api->SetParam(it->client.handle, QUIC_PARAM_CONN_DISABLE_1RTT_ENCRYPTION, sizeof(off), &off));
+    connect_pair(it);
+    carry_something(it);
+    close_pair(it);
+}
+
+/* ---- Transport parameters ---- */
+
+static void a_transport_parameter_of_the_program(const void *row) {
+    uint16_t length = *(const uint16_t *)row;
+    uint8_t *bytes = keep(length + 1);
+    QUIC_PRIVATE_TRANSPORT_PARAMETER parameter = {77, length, bytes};
+    pair_options options = usual_options();
+    options.prepare_server_stream = prepare_end;
+    pair *it = open_pair(&options);
+    CHECK_OK(api->SetParam(
+        it->client.handle, QUIC_PARAM_CONN_TEST_TRANSPORT_PARAMETER, sizeof(parameter), &parameter));
+    connect_pair(it);
+    carry_something(it);
+    close_pair(it);
+}
+
+/* ---- Partitions ---- */
+
+static void a_listener_has_a_partition(const void *row) {
+    (void)row;
+    uint16_t index = 0;
+    uint32_t length = sizeof(index);
+    HQUIC registration = open_registration();
+    listener *it = keep(sizeof(*it));
+    CHECK_OK(api->ListenerOpen(registration, on_listener_event, it, &it->handle));
+    CHECK_OK(api->SetParam(it->handle, QUIC_PARAM_LISTENER_PARTITION_INDEX, sizeof(index), &index));
+    index = 9;
+    CHECK_OK(api->GetParam(it->handle, QUIC_PARAM_LISTENER_PARTITION_INDEX, &length, &index));
+    CHECK_EQUAL(0, index);
+    CHECK_STATUS(QUIC_STATUS_INVALID_PARAMETER,
+                 api->SetParam(it->handle, QUIC_PARAM_LISTENER_PARTITION_INDEX, sizeof(index), &index));
+    api->ListenerClose(it->handle);
+    api->RegistrationClose(registration);
+}
+
+/* ---- Ids for balancers ---- */
+
+static const struct cibir_row {
+    const char *name;
+    uint32_t length;
+    uint8_t first;
+    QUIC_STATUS expected;
+} cibir_rows[] = {
+    {"empty", 0, 0, QUIC_STATUS_SUCCESS},
+    {"offset_alone", 1, 0, QUIC_STATUS_INVALID_PARAMETER},
+    {"short", 2, 0, QUIC_STATUS_SUCCESS},
+    {"longest", 7, 0, QUIC_STATUS_SUCCESS},
+    {"too_long", 8, 0, QUIC_STATUS_INVALID_PARAMETER},
+    {"other_offset", 3, 1, QUIC_STATUS_NOT_SUPPORTED},
+};
+
+static void an_id_of_a_connection(const void *row) {
+    const struct cibir_row *it = row;
+    uint8_t id[8] = {it->first, 1, 2, 3, 4, 5, 6, 7}, on = 1;
+    pair_options options = usual_options();
+    pair *ends = open_pair(&options);
+    CHECK_OK(api->SetParam(ends->client.handle, QUIC_PARAM_CONN_SHARE_UDP_BINDING, sizeof(on), &on));
+    CHECK_STATUS(it->expected, api->SetParam(ends->client.handle, QUIC_PARAM_CONN_CIBIR_ID, it->length, id));
+    close_pair(ends);
+}
+
+static void an_id_of_a_listener_is_read(const void *row) {
+    (void)row;
+    uint8_t id[4] = {0, 9, 8, 7}, read[8] = {0};
+    uint32_t length = sizeof(read);
+    pair_options options = usual_options();
+    pair *it = open_pair(&options);
+    CHECK_OK(api->GetParam(it->listener.handle, QUIC_PARAM_LISTENER_CIBIR_ID, &length, read));
+    CHECK_EQUAL(0, length);
+    CHECK_OK(api->SetParam(it->listener.handle, QUIC_PARAM_LISTENER_CIBIR_ID, sizeof(id), id));
+    length = 2;
+    CHECK_STATUS(QUIC_STATUS_BUFFER_TOO_SMALL,
+                 api->GetParam(it->listener.handle, QUIC_PARAM_LISTENER_CIBIR_ID, &length, read));
+    CHECK_EQUAL(sizeof(id), length);
+    CHECK_STATUS(QUIC_STATUS_INVALID_PARAMETER,
+                 api->GetParam(it->listener.handle, QUIC_PARAM_LISTENER_CIBIR_ID, &length, NULL));
+    CHECK_OK(api->GetParam(it->listener.handle, QUIC_PARAM_LISTENER_CIBIR_ID, &length, read));
+    CHECK(!memcmp(id, read, sizeof(id)));
+    close_pair(it);
+}
+
+/* ---- Marks and padding ---- */
+
+static void marks_packets(const void *row) {
+    uint8_t mark = *(const uint8_t *)row;
+    pair_options options = usual_options();
+    options.prepare_server_stream = prepare_end;
+    pair *it = open_pair(&options);
+    CHECK_OK(api->SetParam(it->client.handle, QUIC_PARAM_CONN_SEND_DSCP, sizeof(mark), &mark));
+    connect_pair(it);
+    carry_something(it);
+    close_pair(it);
+}
+
+static void keeps_alive_with_padding(const void *row) {
+    (void)row;
+    uint16_t padding = 500;
+    QUIC_STATISTICS before, after;
+    uint32_t length = sizeof(before);
+    pair_options options = usual_options();
+    SET(options.client, KeepAliveIntervalMs, 50);
+    pair *it = open_pair(&options);
+    CHECK_OK(api->SetParam(it->client.handle, QUIC_PARAM_CONN_KEEP_ALIVE_PADDING, sizeof(padding), &padding));
+    connect_pair(it);
+    CHECK_OK(api->GetParam(it->client.handle, QUIC_PARAM_CONN_STATISTICS, &length, &before));
+    do {
+        let_things_happen(10);
+        CHECK_OK(api->GetParam(it->client.handle, QUIC_PARAM_CONN_STATISTICS, &length, &after));
+    } while (after.Send.TotalBytes < before.Send.TotalBytes + 1500);
+    close_pair(it);
+}
+
+/* ---- Many ---- */
+
+static void many_connections(const void *row) {
+    (void)row;
+    enum { COUNT = 40 };
+    connection *clients[COUNT];
+    pair *it = usual_pair();
+    QUIC_ADDR address = loopback(it->port);
+    for (int i = 0; i < COUNT; i++) {
+        clients[i] = another_client(it);
+        CHECK_OK(api->SetParam(clients[i]->handle, QUIC_PARAM_CONN_REMOTE_ADDRESS, sizeof(address), &address));
+        CHECK_PENDING(api->ConnectionStart(
+            clients[i]->handle, it->client_configuration, QUIC_ADDRESS_FAMILY_UNSPEC, "localhost", it->port));
+    }
+    for (int i = 0; i < COUNT; i++) WAIT_EVENT(clients[i], QUIC_CONNECTION_EVENT_CONNECTED);
+    WAIT_UNTIL(it->listener.accepted_count == COUNT + 1);
+    for (int i = 0; i < COUNT; i++) close_connection(clients[i]);
+    close_pair(it);
+}
+
+void declare_rare(void) {
+    static const unsigned sides[] = {0, 1, 2, 3};
+    static const uint16_t lengths[] = {0, 10, 1000, 2000};
+    static const uint8_t marks[] = {0, 10, 46, 63};
+    for (size_t i = 0; i < 4; i++) {
+        add_case(CASE_ORDINARY, encryption_is_switched_off_by_both, &sides[i], "rare/no_encryption/%u", sides[i]);
+        add_case(CASE_ORDINARY, a_transport_parameter_of_the_program, &lengths[i], "rare/transport_parameter/%u",
+                 lengths[i]);
+        add_case(CASE_ORDINARY, marks_packets, &marks[i], "rare/marks/%u", marks[i]);
+    }
+    for (size_t i = 0; i < sizeof(cibir_rows) / sizeof(*cibir_rows); i++) {
+        add_case(CASE_ORDINARY, an_id_of_a_connection, &cibir_rows[i], "rare/cibir/%s", cibir_rows[i].name);
+    }
+#define ADD(body) add_case(CASE_ORDINARY, body, NULL, "rare/%s", #body)
+    ADD(a_listener_has_a_partition);
+    ADD(an_id_of_a_listener_is_read);
+    ADD(keeps_alive_with_padding);
+    ADD(many_connections);
+#undef ADD
+}

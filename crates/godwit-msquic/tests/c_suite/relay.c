@@ -1,0 +1,83 @@
+#include "suite.h"
+
+#include "relay.h"
+
+#include <arpa/inet.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static int socket_on_loopback(uint16_t *port) {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof(address);
+    int descriptor = socket(AF_INET, SOCK_DGRAM, 0);
+    CHECK(descriptor >= 0 && bind(descriptor, (struct sockaddr *)&address, sizeof(address)) == 0);
+    CHECK(getsockname(descriptor, (struct sockaddr *)&address, &length) == 0);
+    *port = ntohs(address.sin_port);
+    return descriptor;
+}
+
+typedef struct ends {
+    relay *of;
+    int clients;
+    int server;
+    struct sockaddr_in client; /* Who has sent last: a relay has one client. */
+} ends;
+
+static bool is_lost(relay *it, bool to_server) {
+    if (!to_server) return atomic_load(&it->lose_to_client);
+    unsigned next = atomic_load(&it->lose_next);
+    if (next) {
+        atomic_store(&it->lose_next, next - 1);
+        return true;
+    }
+    return atomic_load(&it->lose_to_server);
+}
+
+static void pass(ends *it, bool to_server) {
+    uint8_t datagram[65536];
+    struct sockaddr_in from, to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof(from);
+    ssize_t size = recvfrom(to_server ? it->clients : it->server, datagram, sizeof(datagram), 0,
+                            (struct sockaddr *)&from, &length);
+    if (size < 0) return;
+    if (to_server) it->client = from;
+    if (is_lost(it->of, to_server)) {
+        atomic_fetch_add(&it->of->lost, 1);
+        return;
+    }
+    if (to_server && atomic_exchange(&it->of->move, false)) {
+        uint16_t port;
+        close(it->server);
+        it->server = socket_on_loopback(&port);
+    }
+    to.sin_port = htons(it->of->server);
+    if (!to_server) to = it->client;
+    sendto(to_server ? it->server : it->clients, datagram, (size_t)size, 0, (struct sockaddr *)&to, sizeof(to));
+    atomic_fetch_add(&it->of->passed, 1);
+}
+
+static void *relay_all(void *context) {
+    ends *it = context;
+    for (;;) {
+        struct pollfd waiting[2] = {{.fd = it->clients, .events = POLLIN}, {.fd = it->server, .events = POLLIN}};
+        if (poll(waiting, 2, -1) <= 0) continue;
+        if (waiting[1].revents) pass(it, false);
+        if (waiting[0].revents) pass(it, true);
+    }
+    return NULL;
+}
+
+relay *start_relay(uint16_t server) {
+    pthread_t thread;
+    uint16_t port;
+    relay *it = keep(sizeof(*it));
+    ends *sides = keep(sizeof(*sides));
+    it->server = server;
+    sides->of = it;
+    sides->clients = socket_on_loopback(&it->port);
+    sides->server = socket_on_loopback(&port);
+    CHECK(pthread_create(&thread, NULL, relay_all, sides) == 0);
+    pthread_detach(thread);
+    return it;
+}
