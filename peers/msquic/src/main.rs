@@ -1,0 +1,21 @@
+//! A program on the `msquic` crate as others write them: a server that sends back what it receives, a client for it, and
+//! both in one process. `peers/README.md` describes its command line.
+
+mod client;
+mod options;
+mod sending;
+mod server;
+mod together;
+
+use anyhow::{Result, bail};
+use options::{Connect, Listen};
+
+fn main() -> Result<()> {
+    let mut words = std::env::args().skip(1);
+    match words.next().as_deref() {
+        Some("server") => server::serve(&Listen::parse(words)?),
+        Some("client") => client::run(&Connect::parse(words)?),
+        Some("together") => together::run(&Listen::parse(words)?),
+        _ => bail!("the first argument is server, client or together"),
+    }
+}

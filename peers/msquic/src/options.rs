@@ -1,0 +1,87 @@
+//! The command line.
+
+use anyhow::{Context, Result, bail};
+use std::net::SocketAddr;
+
+/// What a server is given.
+pub struct Listen {
+    pub address: SocketAddr,
+    pub certificate: String,
+    pub key: String,
+    /// The authority that the client in the same process trusts; it trusts everybody without.
+    pub authority: Option<String>,
+    pub alpn: String,
+}
+
+/// What a client is given.
+pub struct Connect {
+    pub address: SocketAddr,
+    pub authority: Option<String>,
+    pub alpn: String,
+    pub streams: u16,
+    pub bytes: usize,
+}
+
+const ALPN: &str = "echo";
+
+impl Listen {
+    pub fn parse(words: impl Iterator<Item = String>) -> Result<Self> {
+        let mut parsed = Self {
+            address: SocketAddr::from(([127, 0, 0, 1], 0)),
+            certificate: String::new(),
+            key: String::new(),
+            authority: None,
+            alpn: ALPN.to_owned(),
+        };
+        for_each_option(words, |name, value| {
+            match name {
+                "--listen" => parsed.address = value.parse().context("--listen ADDR:PORT")?,
+                "--cert" => parsed.certificate = value,
+                "--key" => parsed.key = value,
+                "--ca" => parsed.authority = Some(value),
+                "--alpn" => parsed.alpn = value,
+                _ => bail!("a server has no option {name}"),
+            }
+            Ok(())
+        })?;
+        if parsed.certificate.is_empty() || parsed.key.is_empty() {
+            bail!("--cert PEM and --key PEM are needed");
+        }
+        Ok(parsed)
+    }
+}
+
+impl Connect {
+    pub fn parse(mut words: impl Iterator<Item = String>) -> Result<Self> {
+        let address = words.next().context("the server's ADDR:PORT comes first")?;
+        let mut parsed = Self {
+            address: address.parse().context("the server's ADDR:PORT comes first")?,
+            authority: None,
+            alpn: ALPN.to_owned(),
+            streams: 1,
+            bytes: 1 << 20,
+        };
+        for_each_option(words, |name, value| {
+            match name {
+                "--ca" => parsed.authority = Some(value),
+                "--alpn" => parsed.alpn = value,
+                "--streams" => parsed.streams = value.parse().context("--streams N")?,
+                "--bytes" => parsed.bytes = value.parse().context("--bytes N")?,
+                _ => bail!("a client has no option {name}"),
+            }
+            Ok(())
+        })?;
+        Ok(parsed)
+    }
+}
+
+fn for_each_option(
+    mut words: impl Iterator<Item = String>,
+    mut take: impl FnMut(&str, String) -> Result<()>,
+) -> Result<()> {
+    while let Some(name) = words.next() {
+        let value = words.next().with_context(|| format!("{name} needs a value"))?;
+        take(&name, value)?;
+    }
+    Ok(())
+}
