@@ -15,6 +15,8 @@ fn main() {
         return;
     }
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libmsquic.so.2");
+    // Its threads stay until the process ends, and so has their code to.
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
     // The compiler brings a version script of its own, which names no version. Its own linker, which it uses on this
     // processor, takes both; GNU's does not.
     if processor == "x86_64" {

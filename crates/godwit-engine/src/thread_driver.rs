@@ -20,6 +20,7 @@ use godwit_transport::tls::make_key_share_ready;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, MutexGuard};
 use std::task::Waker;
+use std::time::Duration;
 use std::{fmt, io};
 
 /// Keeps a shard going on the thread that [runs](ThreadDriver::run) it.
@@ -40,6 +41,9 @@ pub struct ThreadDriver<H: Handler> {
     readable: Vec<SocketId>,
     failing: Vec<SocketId>,
 }
+
+/// How long it takes until sockets are looked at again that cannot be waited for.
+const FOLLOW_AGAIN: Duration = Duration::from_millis(20);
 
 /// What follows a turn.
 #[derive(Debug, Clone, Copy)]
@@ -124,7 +128,10 @@ impl<H: Handler> ThreadDriver<H> {
     fn wait(&mut self, until: Option<Time>, room: Option<SocketId>) -> io::Result<()> {
         // The other end's turn is the time to make ready what is needed for the next handshake.
         let _ = make_key_share_ready();
-        let time = until.map(|until| until.saturating_since(self.clock.now()));
+        let mut time = until.map(|until| until.saturating_since(self.clock.now()));
+        if self.sockets_version.is_none() {
+            time = Some(time.map_or(FOLLOW_AGAIN, |time| time.min(FOLLOW_AGAIN)));
+        }
         let event = Interest { descriptor: self.event.as_fd(), writable: false };
         let sockets = self
             .sockets
@@ -146,21 +153,24 @@ impl<H: Handler> ThreadDriver<H> {
         Ok(())
     }
 
-    /// Waits for the sockets that the shard has now. Those that are new may have something already.
-    fn follow_sockets(&mut self, shard: &Shard<H>) -> io::Result<()> {
+    /// Waits for the sockets that the shard has now. Those that are new may have something already. Where there are no more
+    /// descriptors, all sockets are looked at every now and then until there are.
+    fn follow_sockets(&mut self, shard: &Shard<H>) {
         if self.sockets_version == Some(shard.sockets_version) {
-            return Ok(());
+            return;
         }
-        self.sockets.clear();
-        self.readable.clear();
-        for socket in &shard.sockets {
-            // The shard may close its own while this thread waits.
-            let descriptor = socket.socket().map(|socket| socket.as_fd().try_clone_to_owned()).transpose()?;
-            self.sockets.extend(descriptor.map(|descriptor| (socket.id(), descriptor)));
-            self.readable.push(socket.id());
+        // The shard may close its own while this thread waits.
+        let followed: io::Result<Vec<_>> = shard
+            .sockets
+            .iter()
+            .filter_map(|socket| Some((socket.id(), socket.socket()?.as_fd().try_clone_to_owned())))
+            .map(|(id, descriptor)| Ok((id, descriptor?)))
+            .collect();
+        self.readable = shard.sockets.iter().map(|socket| socket.id()).collect();
+        self.sockets_version = followed.is_ok().then_some(shard.sockets_version);
+        if let Ok(sockets) = followed {
+            self.sockets = sockets;
         }
-        self.sockets_version = Some(shard.sockets_version);
-        Ok(())
     }
 }
 
@@ -184,7 +194,7 @@ impl<H: Handler, D: FnMut() -> bool> TurnHost for ThreadTurn<'_, H, D> {
         let (driver, shard) = (&mut *self.driver, &mut **guard);
         self.shared.take_inbox(&mut driver.foreign);
         shard.receive_foreign(&mut driver.foreign);
-        driver.follow_sockets(shard)?;
+        driver.follow_sockets(shard);
         driver.receive(shard)
     }
 

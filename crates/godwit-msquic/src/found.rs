@@ -1,7 +1,9 @@
 //! Finding what handles of connections and streams stand for, at the worker whose they are.
 
 use crate::abi::Handle;
+use crate::connection::Connection;
 use crate::handle::{self, Kind};
+use crate::stream::Stream;
 use crate::worker::{self, State, Worker};
 use godwit_base::slab::Key;
 use godwit_engine::ShardCx;
@@ -20,23 +22,29 @@ impl Found {
         Some(Found { worker: worker::pool()?.worker(parts.worker)?, parts })
     }
 
-    /// Calls `visit` with the stream, if it is there and its handle is not closed.
+    /// Calls `visit` with the stream, if it is there and its handle is not closed, or this is a callback in which it is being
+    /// closed.
     pub(crate) fn stream<R>(self, visit: impl FnOnce(&mut ShardCx<'_>, &mut State, Key) -> R) -> Option<R> {
+        let is_current = self.worker.is_current();
         self.worker.visit(|cx, state| {
             let key = handle::find(&state.streams, self.parts.place)?;
-            state.streams.get(key).filter(|stream| stream.is_owned && !stream.is_closed)?;
+            let is_open = |stream: &&Stream| stream.is_owned && (!stream.is_closed || is_current);
+            state.streams.get(key).filter(is_open)?;
             Some(visit(cx, state, key))
         })
     }
 
-    /// Calls `visit` with the connection, if it is there and its handle is not closed.
+    /// Calls `visit` with the connection, if it is there and its handle is not closed, or this is a callback in which it is
+    /// being closed.
     pub(crate) fn connection<R>(
         self,
         visit: impl FnOnce(&mut ShardCx<'_>, &mut State, Key) -> R,
     ) -> Option<R> {
+        let is_current = self.worker.is_current();
         self.worker.visit(|cx, state| {
             let key = handle::find(&state.connections, self.parts.place)?;
-            state.connections.get(key).filter(|it| it.is_owned && it.closing.is_none())?;
+            let is_open = |it: &&Connection| it.is_owned && (it.closing.is_none() || is_current);
+            state.connections.get(key).filter(is_open).filter(|it| !it.is_forgotten)?;
             Some(visit(cx, state, key))
         })
     }

@@ -148,8 +148,10 @@ pub(super) unsafe extern "C" fn start(
         return Status::INVALID_PARAMETER;
     }
     let server = Server { name, port: server_port, family };
-    crate::connection::start(worker, key, configuration, server);
-    Status::PENDING
+    match crate::connection::start(worker, key, configuration, server) {
+        Ok(()) => Status::PENDING,
+        Err(status) => status,
+    }
 }
 
 /// The name of a server, if one is given.

@@ -134,7 +134,8 @@ pub(super) unsafe extern "C" fn send(
         return Status::INVALID_PARAMETER;
     };
     let total: u64 = buffers.iter().map(|buffer| u64::from(buffer.length)).sum();
-    if total > u64::from(u32::MAX) {
+    let is_missing = |buffer: &Buffer| buffer.length > 0 && buffer.buffer.is_null();
+    if total > u64::from(u32::MAX) || buffers.iter().any(is_missing) {
         return Status::INVALID_PARAMETER;
     }
     let request = Request { buffers, flags, context: Context::new(client_send_context) };

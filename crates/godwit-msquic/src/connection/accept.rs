@@ -92,6 +92,8 @@ impl State {
             offer.listener.on_rejected();
             connection.is_owned = false;
             self.end(cx, key, &End::Silent { code: 0 });
+            // It may have ended in the callback already.
+            self.forget_connection(key);
         } else {
             offer.listener.on_accepted();
         }

@@ -30,7 +30,12 @@ impl State {
                 let bidirectional = direction == Direction::Bidirectional;
                 self.tell_connection(key, ConnectionNews::PeerNeedsStreams { bidirectional });
             }
-            Event::Readable { id } => self.with_stream(key, id, Self::on_readable),
+            Event::Readable { id } => {
+                if let Some(stream) = self.stream_of(key, id) {
+                    self.on_readable(stream);
+                    self.hear_reset(cx, stream);
+                }
+            }
             Event::Writable { id } => {
                 if let Some(stream) = self.stream_of(key, id) {
                     self.pump(cx, stream);
@@ -189,6 +194,13 @@ impl State {
         loop {
             let Some(transport) = cx.endpoint_mut().connection_mut(conn) else { return };
             let Some(id) = transport.accept(direction) else { return };
+            if self.streams.len() >= crate::handle::MOST {
+                // It could have no handle.
+                let _ = transport.reset(id, 0);
+                let _ = transport.stop_sending(id, 0);
+                cx.endpoint_mut().touch(conn);
+                continue;
+            }
             cx.endpoint_mut().touch(conn);
             self.on_stream_of_peer(key, id);
         }

@@ -3,7 +3,7 @@
 //! The name is looked up on a thread of its own, unless it is an address already: nobody waits for a server of names that does
 //! not answer, neither the application nor the other connections of the worker.
 
-use super::{End, INTERNAL_ERROR};
+use super::{Connection, End, INTERNAL_ERROR};
 use crate::abi::{AddressFamily, Setting, Status};
 use crate::configuration::Configuration;
 use crate::handle;
@@ -29,16 +29,25 @@ pub(crate) struct Server {
 pub(crate) const IDEAL_SEND_BUFFER: u64 = 128 << 10;
 
 /// Starts a connection: what was asked has been found right, and the rest is told by events.
-pub(crate) fn start(worker: &'static Worker, key: Key, configuration: Arc<Configuration>, server: Server) {
-    let Some(preset) = worker.visit(|_, state| state.begin(key, configuration, &server)) else { return };
+///
+/// # Errors
+/// [`Status::INVALID_STATE`] if it has been started or closed meanwhile.
+pub(crate) fn start(
+    worker: &'static Worker,
+    key: Key,
+    configuration: Arc<Configuration>,
+    server: Server,
+) -> Result<(), Status> {
+    let preset = worker.visit(|_, state| state.begin(key, configuration, &server))?;
     if let Some(address) = preset.or_else(|| literal(&server)) {
         connect(worker, key, Ok(address));
-        return;
+        return Ok(());
     }
     let body = move || connect(worker, key, resolve(&server));
     if std::thread::Builder::new().name("godwit-resolve".into()).spawn(body).is_err() {
         connect(worker, key, Err(Status::OUT_OF_MEMORY));
     }
+    Ok(())
 }
 
 /// As [`start`], to an address that is known.
@@ -52,7 +61,7 @@ pub(crate) fn start_at(
     server: &Server,
     remote: SocketAddr,
 ) -> Result<(), Status> {
-    worker.visit(|_, state| state.begin(key, configuration, server));
+    worker.visit(|_, state| state.begin(key, configuration, server))?;
     try_connect(worker, key, remote)
 }
 
@@ -139,13 +148,17 @@ fn towards(mut bound: SocketAddr, remote: SocketAddr) -> SocketAddr {
 
 impl State {
     /// Keeps what a connection is started with, and returns where to, if that was set before.
+    ///
+    /// # Errors
+    /// [`Status::INVALID_STATE`] if it has been started before, or is closed.
     fn begin(
         &mut self,
         key: Key,
         configuration: Arc<Configuration>,
         server: &Server,
-    ) -> Option<Option<SocketAddr>> {
-        let connection = self.connections.get_mut(key)?;
+    ) -> Result<Option<SocketAddr>, Status> {
+        let may_start = |it: &&mut Connection| !it.is_started && !it.closed_locally;
+        let connection = self.connections.get_mut(key).filter(may_start).ok_or(Status::INVALID_STATE)?;
         connection.is_started = true;
         connection.configuration = Some(configuration);
         connection.server_name.clone_from(&server.name);
@@ -153,7 +166,7 @@ impl State {
             remote.set_port(server.port);
             remote
         });
-        Some(remote)
+        Ok(remote)
     }
 
     fn connect(

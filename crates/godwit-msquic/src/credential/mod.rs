@@ -95,18 +95,6 @@ impl Credential {
         Self::new(unsafe { Request::read(config) }?)
     }
 
-    /// Checks what is to be loaded, as far as that goes without loading it: for programs that load it later.
-    ///
-    /// # Errors
-    /// As [`Credential::load`] has them, but for [`Status::TLS_ERROR`].
-    ///
-    /// # Safety
-    /// As [`Credential::load`] has it.
-    pub(crate) unsafe fn check(config: &CredentialConfig) -> Result<(), Status> {
-        // SAFETY: the caller's promise.
-        unsafe { Request::read(config) }.map(drop)
-    }
-
     fn new(request: Request) -> Result<Self, Status> {
         let Request { flags, source, suites, authorities } = request;
         let provider = suites::provider(suites);
@@ -143,11 +131,6 @@ impl Credential {
     /// Whether they are a client's.
     pub(crate) fn is_client(&self) -> bool {
         self.has(CredentialFlags::CLIENT)
-    }
-
-    /// The flags with which they were loaded.
-    pub(crate) fn flags(&self) -> CredentialFlags {
-        self.flags
     }
 
     /// Whether connections are to have the event of the peer's certificate.

@@ -41,10 +41,6 @@ impl Validator {
         Validator { roots, provider, clients: OnceLock::new() }
     }
 
-    pub(super) fn roots(&self) -> &Roots {
-        &self.roots
-    }
-
     /// With which a handshake may be signed.
     pub(super) fn algorithms(&self) -> &WebPkiSupportedAlgorithms {
         &self.provider.signature_verification_algorithms

@@ -36,6 +36,23 @@ impl State {
         }
     }
 
+    /// The peer may have given up a stream of which the application wants to be shown nothing at present: that is told all the
+    /// same, and what it keeps is let go of.
+    pub(crate) fn hear_reset(&mut self, cx: &mut ShardCx<'_>, key: Key) {
+        let now = cx.now();
+        let is_paused = |stream: &&super::Stream| !stream.receiving.may_show() && !stream.receiving.is_over;
+        let Some(stream) = self.streams.get(key).filter(is_paused) else { return };
+        let conn = self.connections.get(stream.connection).and_then(|connection| connection.key);
+        let Some((conn, id)) = conn.zip(stream.open_id()) else { return };
+        let Some(transport) = cx.endpoint_mut().connection_mut(conn) else { return };
+        // Where there are bytes, or the end, there is no reset that goes before them.
+        let is_empty = transport.readable(id).is_some_and(|there| there.len == 0 && !there.ends);
+        if is_empty && let Err(error) = transport.read(now, id, 1) {
+            cx.endpoint_mut().touch(conn);
+            self.on_read_error(key, error);
+        }
+    }
+
     /// What is to be shown now, if anything is. What the peer has given up is told instead.
     pub(crate) fn show(&mut self, cx: &mut ShardCx<'_>, key: Key) -> Option<Shown> {
         let now = cx.now();

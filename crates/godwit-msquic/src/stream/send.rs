@@ -43,7 +43,7 @@ impl State {
             is_given_back: false,
         });
         let may_be_early = request.flags.contains(SendFlags::ALLOW_ZERO_RTT);
-        // With no bytes at all it is given back as soon as it is its turn, not now.
+        // With no bytes at all it is given back at once, which is told after those before it.
         let unsent = Unsent { buffers, may_be_early };
         stream.sending.cancels_on_loss |= request.flags.contains(SendFlags::CANCEL_ON_LOSS);
         stream.sending.queue.push_back(unsent);

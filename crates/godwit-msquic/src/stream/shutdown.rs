@@ -100,6 +100,7 @@ impl State {
 
     /// The connection has ended, and the stream with it.
     pub(crate) fn end_stream(&mut self, cx: &mut ShardCx<'_>, key: Key) {
+        self.want_nothing_reliable(key);
         self.abort_sending(cx, key, 0);
         if let Some(stream) = self.streams.get_mut(key) {
             stream.receiving.end();
@@ -107,6 +108,13 @@ impl State {
         }
         self.take_given_back();
         self.settle_stream(key);
+    }
+
+    /// Whatever was to arrive although the stream is given up need not: what is lent comes back at once.
+    fn want_nothing_reliable(&mut self, key: Key) {
+        if let Some(stream) = self.streams.get_mut(key) {
+            stream.reliable_offset = None;
+        }
     }
 
     /// Tells what has come to be known of a stream's end.
@@ -134,6 +142,8 @@ impl State {
         let gate = Arc::new(Gate::default());
         stream.closing = Some(Arc::clone(&gate));
         let was_started = stream.start != Start::No;
+        self.want_nothing_reliable(key);
+        let stream = self.streams.get_mut(key)?;
         if !stream.is_complete && was_started {
             let flags = StreamShutdownFlags::ABORT.union(StreamShutdownFlags::IMMEDIATE);
             self.shut_stream_down(cx, key, flags, 0);

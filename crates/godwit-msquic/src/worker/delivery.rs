@@ -14,7 +14,7 @@ use crate::abi::{
     ReliableResetNegotiated, Resumed, ResumptionTicketReceived, SendComplete, SendShutdownComplete,
     ShutdownInitiatedByPeer, ShutdownInitiatedByTransport, StartComplete, Status, StreamCallbackHandler,
     StreamEvent, StreamEventType, StreamOpenFlags, StreamShutdownComplete, StreamShutdownFlags,
-    StreamsAvailable, UINT62_MAX,
+    StreamsAvailable, TlsAlertCode, UINT62_MAX,
 };
 use crate::connection::Offer;
 use crate::context::Context;
@@ -58,7 +58,7 @@ enum ToldStream {
 enum Answer {
     None,
     Listener(Box<Offer>, Status),
-    Certificate(Key, Status),
+    Certificate(Key, Status, TlsAlertCode),
     Resumed(Key, Status),
     StreamStarted(Key, StreamOpenFlags, Status),
     Received(Key, Status, u64),
@@ -69,12 +69,10 @@ enum Answer {
 /// Tells what there is to tell, up to a fair share. True if anything was told.
 pub(super) fn deliver(worker: &Worker) -> bool {
     let any = deliver_some(worker, TurnOf::All, MOST_AT_ONCE);
-    if any {
-        let (unused, change) =
-            worker.visit(|cx, state| (std::mem::take(&mut state.unused_sockets), state.look_at_defence(cx)));
-        unused.into_iter().for_each(|socket| worker.unbind(socket));
-        super::defence::note(change);
-    }
+    let (unused, change) =
+        worker.visit(|cx, state| (std::mem::take(&mut state.unused_sockets), state.look_at_defence(cx)));
+    unused.into_iter().for_each(|socket| worker.unbind(socket));
+    super::defence::note(change);
     any
 }
 
@@ -192,8 +190,9 @@ fn tell_connection(
     let address;
     let mut what = what;
     if let Told::Certificate(shown) = &mut what {
+        let alert = shown.alert_of_refusal();
         let (status, _) = shown.tell(|shown| call(ConnectionEvent::peer_certificate_received(shown)));
-        return Answer::Certificate(key, status);
+        return Answer::Certificate(key, status, alert);
     }
     let event = match &what {
         Told::Certificate(_) => return Answer::None,
@@ -248,12 +247,10 @@ impl State {
         match answer {
             Answer::None => {}
             Answer::Listener(offer, status) => self.on_offered(cx, &offer, status),
-            Answer::Certificate(key, status) if status == Status::PENDING => {
-                let _ = key;
-            }
-            Answer::Certificate(key, status) => {
-                let alert = status.failed().then_some(BAD_CERTIFICATE);
-                self.approve(cx, key, alert);
+            // What is said about it later, there is a function for.
+            Answer::Certificate(_, Status::PENDING, _) => {}
+            Answer::Certificate(key, status, alert) => {
+                self.approve(cx, key, alert.alert().filter(|_| status.failed()));
             }
             Answer::Resumed(key, status) => self.on_resumed_told(cx, key, status),
             Answer::StreamStarted(stream, flags, status) => self.on_stream_shown(cx, stream, flags, status),
@@ -350,7 +347,7 @@ impl State {
                 let conn = self.connections.get(key)?.key?;
                 let datagram = cx.endpoint_mut().with(conn, |it| it.read_datagram())??;
                 // There may be another one behind it.
-                self.news.push_front(News::Connection(key, N::DatagramsReceived));
+                self.tell_connection(key, N::DatagramsReceived);
                 Told::Datagram(datagram)
             }
             N::DatagramSendState { context, state } => {
@@ -458,6 +455,3 @@ impl State {
         ))
     }
 }
-
-/// What the peer is told of a certificate that the application refuses and says nothing about (RFC 8446 section 6).
-const BAD_CERTIFICATE: u8 = 42;

@@ -4,6 +4,7 @@ use super::defence;
 use super::delivery;
 use super::pool::{POOL, Pool, Worker};
 use crate::abi::Status;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 
 /// Only one thread makes the pool.
@@ -25,7 +26,11 @@ pub(crate) fn start() -> Result<&'static Pool, Status> {
     for (worker, driver) in pool.workers().iter().zip(drivers) {
         let body = move || {
             worker.take_thread();
-            let _ = driver.run(|| delivery::deliver(worker));
+            let run = AssertUnwindSafe(|| driver.run(|| delivery::deliver(worker)));
+            let ended = catch_unwind(run);
+            // Whoever waits for something of this thread would wait for ever.
+            eprintln!("godwit: a worker's thread has ended, and the program with it: {ended:?}");
+            std::process::abort();
         };
         let name = format!("godwit-{}", worker.number());
         std::thread::Builder::new().name(name).spawn(body).map_err(|_| Status::OUT_OF_MEMORY)?;
