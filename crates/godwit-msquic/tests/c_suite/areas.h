@@ -23,6 +23,7 @@
     AREA(executions) \
     AREA(losses) \
     AREA(callbacks) \
+    AREA(closing) \
     AREA(rare) \
     AREA(orders)
 
