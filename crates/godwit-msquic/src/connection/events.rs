@@ -231,10 +231,10 @@ impl State {
     }
 
     fn tell_ideal_send_buffers(&mut self, cx: &mut ShardCx<'_>, key: Key) {
-        let streams = self.connections.get(key).map(|it| it.all_streams.clone()).unwrap_or_default();
-        for stream in streams {
+        let Some(connection) = self.connections.get(key) else { return };
+        let sends = |stream: &Key| self.streams.get(*stream).is_some_and(|stream| stream.sending.is_open());
+        for stream in connection.all_streams.iter().copied().filter(sends).collect::<Vec<_>>() {
             self.tell_ideal_send_buffer(cx, stream);
         }
-        // What may wait in the send buffer has grown with it.
     }
 }

@@ -68,9 +68,10 @@ enum Answer {
 
 /// Tells what there is to tell, up to a fair share. True if anything was told.
 pub(super) fn deliver(worker: &Worker) -> bool {
-    let any = deliver_some(worker, TurnOf::All, MOST_AT_ONCE);
-    let (unused, change) =
-        worker.visit(|cx, state| (std::mem::take(&mut state.unused_sockets), state.look_at_defence(cx)));
+    let (any, (unused, change)) = deliver_some(worker, TurnOf::All, MOST_AT_ONCE, |cx, state| {
+        state.departed.clear();
+        (std::mem::take(&mut state.unused_sockets), state.look_at_defence(cx))
+    });
     unused.into_iter().for_each(|socket| worker.unbind(socket));
     super::defence::note(change);
     any
@@ -78,27 +79,34 @@ pub(super) fn deliver(worker: &Worker) -> bool {
 
 /// Tells one connection or stream all there is for it.
 pub(crate) fn deliver_all(worker: &Worker, whose: TurnOf) {
-    deliver_some(worker, whose, usize::MAX);
+    deliver_some(worker, whose, usize::MAX, |_, _| ());
 }
 
-fn deliver_some(worker: &Worker, whose: TurnOf, most: usize) -> bool {
+/// Tells up to `most` things. True if there was any, and what `look` finds behind the last one, in the same visit.
+fn deliver_some<R>(
+    worker: &Worker,
+    whose: TurnOf,
+    most: usize,
+    look: impl Fn(&mut ShardCx<'_>, &mut State) -> R,
+) -> (bool, R) {
     let mut answer = Answer::None;
-    let mut any = false;
-    for _ in 0..most {
-        let call = worker.visit(|cx, state| {
+    let mut told = 0;
+    loop {
+        let next = worker.visit(|cx, state| {
             state.take_in(cx, std::mem::replace(&mut answer, Answer::None));
-            let call = state.next_call(cx, whose);
             if matches!(whose, TurnOf::All) {
+                // No callback is under way.
                 state.departed.clear();
             }
-            call
+            let call = if told < most { state.next_call(cx, whose) } else { None };
+            call.ok_or_else(|| look(cx, state))
         });
-        let Some(call) = call else { return any };
-        any = true;
-        answer = call.make();
+        match next {
+            Ok(call) => answer = call.make(),
+            Err(found) => return (told > 0, found),
+        }
+        told = told.saturating_add(1);
     }
-    worker.visit(|cx, state| state.take_in(cx, answer));
-    any
 }
 
 impl Call {
