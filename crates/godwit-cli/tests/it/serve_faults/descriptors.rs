@@ -14,6 +14,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
 
+/// Each has descriptors of its own: so many are left on every machine.
+const SHARDS: &str = "shards = 2\n";
+
 /// A client by HTTP/2, whose connection is one of these tasks.
 async fn hog(watched: &Watched, tasks: &mut JoinSet<()>) -> SendRequest<Empty<Bytes>> {
     let io = TokioIo::new(watched.server.connect(H2).await);
@@ -34,7 +37,7 @@ async fn come_and_stay(port: u16, tls: Arc<rustls::ClientConfig>) {
 #[tokio::test]
 async fn files_that_nobody_takes_leave_descriptors_for_others() {
     let config = format!(
-        "listen = \"127.0.0.1:0\"\n{PATIENT}[[site]]\nhosts = \"*\"\n[[site.route]]\nfiles = \"www\"\n"
+        "listen = \"127.0.0.1:0\"\n{SHARDS}{PATIENT}[[site]]\nhosts = \"*\"\n[[site.route]]\nfiles = \"www\"\n"
     );
     let mut watched = Watched::start("ulimit -n 96;", site(50_000_000), &config);
     let mut hogs = JoinSet::new();
@@ -67,7 +70,7 @@ async fn whoever_is_there_is_served_when_descriptors_are_used_up() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let upstream = silent.local_addr().unwrap();
     let config = format!(
-        "listen = \"127.0.0.1:0\"\n{PATIENT}[[site]]\nhosts = \"*\"\n[[site.route]]\npath = \"/fixed\"\n\
+        "listen = \"127.0.0.1:0\"\n{SHARDS}{PATIENT}[[site]]\nhosts = \"*\"\n[[site.route]]\npath = \"/fixed\"\n\
          respond = {{ body = \"fixed\" }}\n[[site.route]]\npath = \"/silent\"\nproxy = \"http://{upstream}\"\n\
          upstream = {{ response_timeout = \"1h\" }}\n[[site.route]]\nfiles = \"www\"\n"
     );
@@ -95,14 +98,14 @@ async fn whoever_is_there_is_served_when_descriptors_are_used_up() {
     }
     let line = watched.says("cannot accept").await;
     assert!(line.contains("too many open files") && line.contains("LimitNOFILE"), "{line}");
-    // A file that was just being read may leave one more, for which those who wait come first.
+    // A file that was just being read may leave one more, which those who wait have when they are let in the next time.
     let refused = loop {
         let answer = sender.send_request(watched.request("/big")).await.unwrap();
         if answer.status() != StatusCode::OK {
             break answer.status();
         }
-        answers.push(answer);
-        assert!(answers.len() < 100, "there are no more than 64");
+        drop(answer);
+        tokio::time::sleep(Duration::from_millis(20)).await;
     };
     assert_eq!(refused, StatusCode::SERVICE_UNAVAILABLE, "to be tried again");
     let mut waiting = TcpStream::connect(("127.0.0.1", watched.server.port)).await.unwrap();
