@@ -61,7 +61,7 @@ pub fn exchange(registration: &Registration, options: &Connect) -> Result<()> {
     Ok(())
 }
 
-fn configure(registration: &Registration, options: &Connect) -> Result<Configuration> {
+pub fn configure(registration: &Registration, options: &Connect) -> Result<Configuration> {
     let alpn = [BufferRef::from(options.alpn.as_str())];
     let settings = Settings::new().set_IdleTimeoutMs(30_000);
     let configuration = Configuration::open(registration, &alpn, Some(&settings))?;

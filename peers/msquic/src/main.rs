@@ -1,14 +1,15 @@
-//! A program on the `msquic` crate as others write them: a server that sends back what it receives, a client for it, and
-//! both in one process. `peers/README.md` describes its command line.
+//! A program on the `msquic` crate as others write them: a server that sends back what it receives, a client for it,
+//! both in one process, and files by HTTP/0.9 in both roles. `peers/README.md` describes its command line.
 
 mod client;
+mod hq;
 mod options;
 mod sending;
 mod server;
 mod together;
 
 use anyhow::{Result, bail};
-use options::{Connect, Listen};
+use options::{Connect, HqFetch, HqServe, Listen};
 
 fn main() -> Result<()> {
     let mut words = std::env::args().skip(1);
@@ -16,6 +17,8 @@ fn main() -> Result<()> {
         Some("server") => server::serve(&Listen::parse(words)?),
         Some("client") => client::run(&Connect::parse(words)?),
         Some("together") => together::run(&Listen::parse(words)?),
-        _ => bail!("the first argument is server, client or together"),
+        Some("hq-server") => hq::server::serve(&HqServe::parse(words)?),
+        Some("hq-client") => hq::client::fetch(&HqFetch::parse(words)?),
+        _ => bail!("the first argument is server, client, together, hq-server or hq-client"),
     }
 }

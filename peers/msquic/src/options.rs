@@ -22,6 +22,21 @@ pub struct Connect {
     pub bytes: usize,
 }
 
+/// What a server of files is given.
+pub struct HqServe {
+    pub listen: Listen,
+    pub root: String,
+}
+
+/// What a client of one is given. All paths are of one server.
+pub struct HqFetch {
+    pub authority: Option<String>,
+    pub host: String,
+    pub port: u16,
+    /// Each begins with a slash.
+    pub paths: Vec<String>,
+}
+
 const ALPN: &str = "echo";
 
 impl Listen {
@@ -71,6 +86,35 @@ impl Connect {
             }
             Ok(())
         })?;
+        Ok(parsed)
+    }
+}
+
+impl HqServe {
+    pub fn parse(words: impl Iterator<Item = String>) -> Result<Self> {
+        let words: Vec<String> = words.collect();
+        let at = words.iter().position(|word| word == "--root").context("--root DIR is needed")?;
+        let root = words.get(at + 1).context("--root needs a value")?.clone();
+        let others = words[..at].iter().chain(&words[at + 2..]).cloned();
+        let alpn = crate::hq::ALPN.to_owned();
+        Ok(Self { listen: Listen { alpn, ..Listen::parse(others)? }, root })
+    }
+}
+
+impl HqFetch {
+    pub fn parse(mut words: impl Iterator<Item = String>) -> Result<Self> {
+        let mut parsed = Self { authority: None, host: String::new(), port: 0, paths: Vec::new() };
+        while let Some(word) = words.next() {
+            if word == "--ca" {
+                parsed.authority = Some(words.next().context("--ca needs a value")?);
+                continue;
+            }
+            let rest = word.strip_prefix("https://").context("URLs are https://HOST:PORT/PATH")?;
+            let (server, path) = rest.split_once('/').context("URLs are https://HOST:PORT/PATH")?;
+            let (host, port) = server.rsplit_once(':').context("URLs are https://HOST:PORT/PATH")?;
+            (parsed.host, parsed.port) = (host.to_owned(), port.parse().context("a URL's port")?);
+            parsed.paths.push(format!("/{path}"));
+        }
         Ok(parsed)
     }
 }

@@ -24,6 +24,15 @@ pub fn serve(options: &Listen) -> Result<()> {
 }
 
 pub fn start(registration: &Registration, options: &Listen) -> Result<Listener> {
+    start_with(registration, options, on_connection)
+}
+
+/// A listener whose connections tell `handler` what happens to them, but for their end, with which they are closed.
+pub fn start_with(
+    registration: &Registration,
+    options: &Listen,
+    handler: impl Fn(ConnectionRef, ConnectionEvent) -> Result<(), Status> + Clone + Send + Sync + 'static,
+) -> Result<Listener> {
     let alpn = [BufferRef::from(options.alpn.as_str())];
     let settings = Settings::new()
         .set_IdleTimeoutMs(30_000)
@@ -37,7 +46,15 @@ pub fn start(registration: &Registration, options: &Listen) -> Result<Listener> 
     let configuration = Arc::new(configuration);
     let listener = Listener::open(registration, move |_, event| {
         if let ListenerEvent::NewConnection { connection, .. } = event {
-            connection.set_callback_handler(on_connection);
+            let handler = handler.clone();
+            connection.set_callback_handler(move |connection: ConnectionRef, event: ConnectionEvent| {
+                if let ConnectionEvent::ShutdownComplete { .. } = event {
+                    // SAFETY: nobody else owns the handle of a connection that has come.
+                    drop(unsafe { Connection::from_raw(connection.as_raw()) });
+                    return Ok(());
+                }
+                handler(connection, event)
+            });
             connection.set_configuration(&configuration)?;
         }
         Ok(())
@@ -50,14 +67,9 @@ pub fn address_of(listener: &Listener) -> Result<SocketAddr> {
     listener.get_local_addr()?.as_socket().context("the listener's address is of no known family")
 }
 
-fn on_connection(connection: ConnectionRef, event: ConnectionEvent) -> Result<(), Status> {
-    match event {
-        ConnectionEvent::PeerStreamStarted { stream, .. } => stream.set_callback_handler(on_stream),
-        ConnectionEvent::ShutdownComplete { .. } => {
-            // SAFETY: nobody else owns the handle of a connection that has come.
-            drop(unsafe { Connection::from_raw(connection.as_raw()) });
-        }
-        _ => {}
+fn on_connection(_: ConnectionRef, event: ConnectionEvent) -> Result<(), Status> {
+    if let ConnectionEvent::PeerStreamStarted { stream, .. } = event {
+        stream.set_callback_handler(on_stream);
     }
     Ok(())
 }

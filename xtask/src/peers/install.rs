@@ -14,6 +14,8 @@ pub(crate) enum Peer {
     Aioquic,
     Caddy,
     Chromium,
+    /// The `msquic` crate on our own library.
+    Msquic,
     Nginx,
     /// An ACME server. Its programs are two, see [`pebble_program`].
     Pebble,
@@ -25,8 +27,16 @@ pub(crate) enum Peer {
     S2n,
 }
 
-const ALL: [Peer; 7] =
-    [Peer::QuicGo, Peer::Pebble, Peer::Aioquic, Peer::Quinn, Peer::Chromium, Peer::Nginx, Peer::Caddy];
+const ALL: [Peer; 8] = [
+    Peer::QuicGo,
+    Peer::Pebble,
+    Peer::Aioquic,
+    Peer::Quinn,
+    Peer::Msquic,
+    Peer::Chromium,
+    Peer::Nginx,
+    Peer::Caddy,
+];
 /// Under which names browsers of the Chromium family are installed.
 const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
@@ -36,6 +46,7 @@ impl Peer {
             Peer::Aioquic => "aioquic",
             Peer::Caddy => "Caddy",
             Peer::Chromium => "Chromium",
+            Peer::Msquic => "msquic",
             Peer::Nginx => "nginx",
             Peer::Pebble => "Pebble",
             Peer::Quiche => "quiche",
@@ -51,6 +62,7 @@ impl Peer {
             Peer::Aioquic => self.script("peer.py"),
             Peer::Chromium => self.script("chromium.mjs"),
             Peer::Caddy => Command::new("caddy"),
+            Peer::Msquic => Command::new(msquic_program()),
             Peer::Nginx => Command::new("nginx"),
             Peer::Pebble => Command::new(pebble_program("pebble")),
             Peer::Quiche => Command::new(quiche_target().join("release/peer-quiche")),
@@ -76,6 +88,7 @@ impl Peer {
             Peer::Aioquic => install_aioquic(),
             Peer::Caddy => from_debian(&["caddy"], "caddy").map(drop),
             Peer::Chromium => install_playwright(),
+            Peer::Msquic => install_msquic(),
             Peer::Nginx => from_debian(&["nginx"], "nginx-light").map(drop),
             Peer::Pebble => install_pebble(),
             Peer::Quiche => install_quiche(),
@@ -156,6 +169,15 @@ fn quic_go_program() -> PathBuf {
     peers().join(".cache/bin/quic-go-peer")
 }
 
+fn msquic_target() -> PathBuf {
+    peers().join(".cache/msquic-target")
+}
+
+fn msquic_program() -> PathBuf {
+    let [_, profile] = shell::profile();
+    msquic_target().join(if profile == "dev" { "debug" } else { profile }).join("peer-msquic")
+}
+
 /// `pebble`, or `pebble-challtestsrv`, which answers its questions about names.
 pub(crate) fn pebble_program(name: &str) -> PathBuf {
     peers().join(".cache/bin").join(name)
@@ -178,6 +200,16 @@ fn s2n_target() -> PathBuf {
 
 fn quiche_target() -> PathBuf {
     peers().join(".cache/quiche-target")
+}
+
+/// It is linked with our library, which is built first.
+fn install_msquic() -> Result<(), String> {
+    let [option, profile] = shell::profile();
+    shell::run(cargo().args(["build", "--quiet", option, profile, "--package", "godwit-libmsquic"]))?;
+    let library = shell::programs_of(profile)?.join("libmsquic.so");
+    let mut build = cargo();
+    build.args(["build", option, profile, "--quiet", "--locked"]).current_dir(peers().join("msquic"));
+    shell::run(build.env("CARGO_TARGET_DIR", msquic_target()).env("GODWIT_MSQUIC_LIBRARY", library))
 }
 
 /// The Go tool has a cache of its own: building again costs nothing.

@@ -6,6 +6,7 @@ mod chromium;
 mod fetching;
 mod http3;
 mod load;
+mod msquic;
 mod perf;
 mod proxy;
 
@@ -79,6 +80,7 @@ pub(crate) fn all() -> Vec<Case> {
         chromium::cases(),
         fetching::hq_cases(),
         perf::cases(),
+        msquic::cases(),
     ];
     all.into_iter().flatten().collect()
 }
