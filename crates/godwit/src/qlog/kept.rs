@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn the_oldest_go_and_nothing_else() {
-        let folder = std::env::temp_dir().join(format!("godwit-kept-{}", std::process::id()));
+        let folder = std::env::temp_dir().join(format!("godwit-oldest-go-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).unwrap();
         let write = |name: &str, seconds: u64| {

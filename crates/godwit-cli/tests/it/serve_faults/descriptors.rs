@@ -1,6 +1,6 @@
 //! No descriptors are left.
 
-use super::{PATIENT, Watched, endpoint, site};
+use super::{PATIENT, SHARDS, Watched, endpoint, site};
 use crate::serve_support::{H1, H2};
 use bytes::Bytes;
 use http::StatusCode;
@@ -13,9 +13,6 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
-
-/// Each has descriptors of its own: so many are left on every machine.
-const SHARDS: &str = "shards = 2\n";
 
 /// A client by HTTP/2, whose connection is one of these tasks.
 async fn hog(watched: &Watched, tasks: &mut JoinSet<()>) -> SendRequest<Empty<Bytes>> {

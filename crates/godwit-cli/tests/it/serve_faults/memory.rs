@@ -1,6 +1,6 @@
 //! Memory is scarce.
 
-use super::{PATIENT, Watched, endpoint, site};
+use super::{PATIENT, SHARDS, Watched, endpoint, site};
 use http_body_util::BodyExt;
 use std::time::Duration;
 use tokio::task::JoinSet;
@@ -17,7 +17,7 @@ const BIG: u64 = 4 << 20;
 #[tokio::test]
 async fn slow_clients_of_large_files_fit_into_little_memory_and_get_all() {
     let config = format!(
-        "listen = \"127.0.0.1:0\"\n{PATIENT}[[site]]\nhosts = \"*\"\n[[site.route]]\nfiles = \"www\"\n"
+        "listen = \"127.0.0.1:0\"\n{SHARDS}{PATIENT}[[site]]\nhosts = \"*\"\n[[site.route]]\nfiles = \"www\"\n"
     );
     let limit = format!("ulimit -d {}; RUST_MIN_STACK={STACK}", MEMORY >> 10);
     let mut watched = Watched::start(&limit, site(BIG), &config);

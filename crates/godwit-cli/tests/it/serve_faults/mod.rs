@@ -103,3 +103,6 @@ fn site(big: u64) -> TempDir {
 /// Nobody's patience ends here, however busy the machine is.
 const PATIENT: &str = "[limits]\nsend_timeout = \"1h\"\nminimum_rate = \"none\"\nidle_timeout = \"1h\"\n\
     header_timeout = \"1h\"\n";
+
+/// Each has descriptors and a stack of its own: so much is left on every machine.
+const SHARDS: &str = "shards = 2\n";
