@@ -110,11 +110,8 @@ pub fn bind_group(
     // program be started twice: the second takes datagrams, and how they are spread, from the first.
     let first = bind(id, addr, config)?;
     let addr = SocketAddr::new(addr.ip(), first.local_addr().port());
-    if count > 1
-        && !config.reuse_port
-        && let Some(socket) = first.socket()
-    {
-        reuse_port(&socket2::SockRef::from(&socket)).map_err(BindError::at(addr, "share the port"))?;
+    if count > 1 && !config.reuse_port {
+        share_port(&*first).map_err(BindError::at(addr, "share the port"))?;
     }
     let config = SocketConfig { reuse_port: config.reuse_port || count > 1, ..config.clone() };
     let mut sockets = vec![first];
@@ -122,6 +119,15 @@ pub fn bind_group(
         sockets.push(bind(id, addr, &config)?);
     }
     Ok(sockets)
+}
+
+/// Lets sockets of this user that are bound with [`SocketConfig::reuse_port`] from now on have the same port.
+///
+/// # Errors
+/// If the system does not allow several sockets on an address.
+pub fn share_port(socket: &dyn Datapath) -> io::Result<()> {
+    let Some(socket) = socket.socket() else { return Ok(()) };
+    reuse_port(&socket2::SockRef::from(&socket))
 }
 
 fn create(addr: SocketAddr, config: &SocketConfig) -> Result<UdpSocket, BindError> {

@@ -35,7 +35,7 @@ pub mod portable;
 #[cfg(target_os = "linux")]
 pub mod steering;
 
-pub use bind::{BindError, adopt, bind, bind_group};
+pub use bind::{BindError, adopt, bind, bind_group, share_port};
 pub use carrier::{Carried, Carrier, CarrierFactory};
 pub use config::{Backend, DepartureTimes, SocketConfig};
 pub use factory::DatapathFactory;

@@ -211,6 +211,16 @@ impl<H: Handler> ShardHandle<H> {
         self.shared.schedule();
     }
 
+    /// Whether there is a socket with this id.
+    pub fn has_socket(&self, socket: SocketId) -> bool {
+        self.shared.lock().has_socket(socket)
+    }
+
+    /// A socket is to stay after all, if it is still there. Returns whether it is.
+    pub fn keep_socket(&self, socket: SocketId) -> bool {
+        self.shared.lock().keep_socket(socket)
+    }
+
     /// Makes a socket that takes the place of others; see [`Shard::rebind`].
     ///
     /// # Errors

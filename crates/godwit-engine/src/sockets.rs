@@ -57,6 +57,17 @@ impl<H> Shard<H> {
         self.retirement.due = true;
     }
 
+    /// Whether there is a socket with this id.
+    pub fn has_socket(&self, socket: SocketId) -> bool {
+        self.sockets.iter().any(|there| there.id() == socket)
+    }
+
+    /// A socket is to stay after all, if it is still there. Returns whether it is.
+    pub fn keep_socket(&mut self, socket: SocketId) -> bool {
+        self.retirement.retiring.retain(|retiring| *retiring != socket);
+        self.has_socket(socket)
+    }
+
     /// Closes the sockets that are to go and are no longer used. Between batches only: what is for a socket that
     /// is gone cannot be sent.
     pub(crate) fn drop_unused_sockets(&mut self) {

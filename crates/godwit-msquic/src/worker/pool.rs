@@ -2,7 +2,7 @@
 
 use super::state::State;
 use godwit_base::SocketId;
-use godwit_datapath::{Datapath, DatapathFactory, SocketConfig};
+use godwit_datapath::{Datapath, DatapathFactory, SocketConfig, share_port};
 use godwit_engine::{OsRng, Shard, ShardCx, ShardGroup, ShardHandle, ThreadDriver};
 use godwit_transport::tls::secrets::ServerSecrets;
 use godwit_transport::{CidCodec, Endpoint, EndpointConfig, MemoryLimit, UsedTokens, WindowReserve};
@@ -123,15 +123,19 @@ impl Pool {
         SocketId(self.next_socket.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Gives every worker a socket on `address`, all with the same number, and says which address it has become.
+    /// Gives every worker a socket on `address`, all with the same number, and says which address it has become. `beside`:
+    /// this process has sockets with the same port already, at other addresses.
     ///
     /// # Errors
     /// If the address cannot be had.
-    pub(crate) fn bind(&self, address: SocketAddr) -> io::Result<(SocketId, SocketAddr)> {
+    pub(crate) fn bind(&self, address: SocketAddr, beside: bool) -> io::Result<(SocketId, SocketAddr)> {
         let id = self.fresh_socket_id();
-        let sockets = SocketConfig::default().bind_group(id, address, self.workers.len())?;
+        let mut config = SocketConfig::default();
+        config.reuse_port = beside;
+        let sockets = config.bind_group(id, address, self.workers.len())?;
         let first = sockets.first().ok_or(io::ErrorKind::AddrNotAvailable)?;
         let bound = first.local_addr();
+        share_port(&**first)?;
         self.steer(&**first);
         for (worker, socket) in self.workers.iter().zip(sockets) {
             worker.shard.replace_socket(socket);
@@ -142,6 +146,31 @@ impl Pool {
     /// Closes those sockets as soon as no connection uses them any more.
     pub(crate) fn unbind(&self, socket: SocketId) {
         self.workers.iter().for_each(|worker| worker.shard.retire_socket(socket));
+    }
+
+    /// Whether a worker has a socket with this number.
+    pub(crate) fn has_socket(&self, socket: SocketId) -> bool {
+        self.workers.iter().any(|worker| worker.shard.has_socket(socket))
+    }
+
+    /// Sockets that are to be closed are to stay; those workers that have theirs no more get another one. Returns whether
+    /// there was one left at all: if not, nothing has changed.
+    ///
+    /// # Errors
+    /// If the address cannot be had by all.
+    pub(crate) fn keep(&self, socket: SocketId, bound: SocketAddr) -> io::Result<bool> {
+        let (kept, without): (Vec<&Worker>, Vec<&Worker>) =
+            self.workers.iter().partition(|worker| worker.shard.keep_socket(socket));
+        if kept.is_empty() {
+            return Ok(false);
+        }
+        let mut config = SocketConfig::default();
+        config.reuse_port = true;
+        for worker in without {
+            // The kernel's order of them is another one now: workers hand datagrams to one another.
+            worker.shard.replace_socket(config.bind(socket, bound)?);
+        }
+        Ok(true)
     }
 
     /// Has the kernel give each datagram to the worker of its connection.

@@ -99,6 +99,70 @@ static void protocols_share_an_address(const void *row) {
     close_pair(it);
 }
 
+static connection *connect_to(pair *it, HQUIC configuration, QUIC_ADDR address) {
+    connection *client = another_client(it);
+    CHECK_OK(api->SetParam(client->handle, QUIC_PARAM_CONN_REMOTE_ADDRESS, sizeof(address), &address));
+    CHECK_PENDING(api->ConnectionStart(
+        client->handle, configuration, QUIC_ADDRESS_FAMILY_UNSPEC, "localhost", it->port));
+    return client;
+}
+
+/* A port whose listener has gone is had again, while connections of before still use it. */
+static void starts_where_connections_are_left(const void *row) {
+    bool by_another = *(const bool *)row;
+    pair *it = usual_pair();
+    listener *second = &it->listener;
+    api->ListenerStop(it->listener.handle);
+    if (by_another) second = open_listener(it->registration, it->server_configuration);
+    CHECK_OK(start(second, "suite", it->port));
+    CHECK_STATUS(QUIC_STATUS_INVALID_STATE, start(second, "suite", it->port));
+    connection *client = connect_to(it, it->client_configuration, loopback(it->port));
+    WAIT_EVENT(client, QUIC_CONNECTION_EVENT_CONNECTED);
+    stream *old = start_stream(&it->client, QUIC_STREAM_OPEN_FLAG_NONE, QUIC_STREAM_START_FLAG_NONE);
+    send_pattern(old, 0, 10000, 1, QUIC_SEND_FLAG_FIN);
+    WAIT_EVENT(accepted_stream(it->server, 1), QUIC_STREAM_EVENT_PEER_SEND_SHUTDOWN);
+    close_stream(old);
+    close_connection(client);
+    if (by_another) {
+        close_listener(second);
+        close_connection(second->accepted[0]);
+    }
+    close_pair(it);
+}
+
+/* Every address and one of them, with the same protocol: who is nearer has the client. With another protocol who has that. */
+static void addresses_share_a_port(const void *row) {
+    bool narrow_first = *(const bool *)row;
+    QUIC_BUFFER alpn[] = {alpn_buffer("suite"), alpn_buffer("second")};
+    pair_options options = usual_options();
+    pair *it = open_pair(&options);
+    HQUIC of_server = server_configuration(it->registration, "second", NULL);
+    HQUIC of_client = client_configuration(it->registration, "second", NULL);
+    listener *wide = open_listener(it->registration, of_server);
+    QUIC_ADDR everywhere = {0};
+    everywhere.Ipv4.sin_port = htons(it->port);
+    if (narrow_first) {
+        CHECK_OK(api->ListenerStart(wide->handle, alpn, 2, &everywhere));
+    } else {
+        api->ListenerStop(it->listener.handle);
+        CHECK_OK(api->ListenerStart(wide->handle, alpn, 2, &everywhere));
+        CHECK_OK(start(&it->listener, "suite", it->port));
+    }
+    connection *near = connect_to(it, it->client_configuration, loopback(it->port));
+    WAIT_EVENT(near, QUIC_CONNECTION_EVENT_CONNECTED);
+    CHECK_EQUAL(1, COUNT_EVENTS(&it->listener, QUIC_LISTENER_EVENT_NEW_CONNECTION));
+    connection *other = connect_to(it, of_client, loopback(it->port));
+    WAIT_EVENT(other, QUIC_CONNECTION_EVENT_CONNECTED);
+    CHECK_EQUAL(1, COUNT_EVENTS(wide, QUIC_LISTENER_EVENT_NEW_CONNECTION));
+    close_connection(near);
+    close_connection(other);
+    close_listener(wide);
+    close_connection(wide->accepted[0]);
+    api->ConfigurationClose(of_client);
+    api->ConfigurationClose(of_server);
+    close_pair(it);
+}
+
 /* The server's order of protocols counts. */
 static void the_first_in_common_is_taken(const void *row) {
     (void)row;
@@ -328,6 +392,8 @@ void declare_listeners(void) {
     static const char *const names[] = {"localhost", "a", "with.several.labels.example", "127.0.0.1"};
     for (size_t i = 0; i < 2; i++) {
         add_case(CASE_ORDINARY, connections_outlive_it, &both[i], "listeners/outlived/%s", both[i] ? "close" : "stop");
+        add_case(CASE_ORDINARY, starts_where_connections_are_left, &both[i], "listeners/left/%s", both[i] ? "another" : "same");
+        add_case(CASE_ORDINARY, addresses_share_a_port, &both[i], "listeners/port/%s-first", both[i] ? "narrow" : "wide");
     }
     /* An address is no name: TLS has no place for it. */
     for (size_t i = 0; i < 3; i++) {
