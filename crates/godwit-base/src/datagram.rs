@@ -162,8 +162,18 @@ pub struct SendMeta {
     pub remote: SocketAddr,
     /// The ECN codepoint of every datagram in the run.
     pub ecn: Ecn,
+    /// How the network is to treat them: the upper six bits of the traffic class, 0 to 63 (RFC 2474). Datapaths that cannot say
+    /// so leave it at 0.
+    pub dscp: u8,
     /// Not to leave before this time, where the datapath can hold packets back; `None` is at once.
     pub release: Option<Time>,
+}
+
+impl SendMeta {
+    /// The traffic class of every datagram in the run, of IPv4 the type of service: the ECN codepoint, and the DSCP above it.
+    pub const fn traffic_class(&self) -> u8 {
+        self.dscp << 2 | self.ecn.bits()
+    }
 }
 
 /// A committed run in a [`SendBatch`].
@@ -267,6 +277,7 @@ mod tests {
             local: None,
             remote: "127.0.0.1:1".parse().unwrap(),
             ecn: Ecn::NotEct,
+            dscp: 0,
             release: None,
         }
     }

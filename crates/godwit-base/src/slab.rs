@@ -19,7 +19,7 @@ impl Key {
         self.index as usize
     }
 
-    /// How many values the slot had held before.
+    /// How many values the slot had held before, and what its generations [began with](Slab::begin_generations_at).
     pub const fn generation(self) -> u32 {
         self.generation
     }
@@ -58,6 +58,8 @@ pub struct Slab<T> {
     slots: Vec<Slot<T>>,
     empty: Option<u32>,
     len: usize,
+    /// What the generations of new slots begin with.
+    first: u32,
 }
 
 impl<T> Default for Slab<T> {
@@ -69,7 +71,7 @@ impl<T> Default for Slab<T> {
 impl<T> Slab<T> {
     /// An empty slab, which has allocated nothing yet.
     pub const fn new() -> Self {
-        Slab { slots: Vec::new(), empty: None, len: 0 }
+        Slab { slots: Vec::new(), empty: None, len: 0, first: 0 }
     }
 
     /// Number of values.
@@ -94,6 +96,22 @@ impl<T> Slab<T> {
         match content {
             Content::Value(value) => Some((Key { index, generation: *generation }, value)),
             Content::Empty(_) => None,
+        }
+    }
+
+    /// A number that is greater than the generation of every key given so far, as long as there is one.
+    pub fn next_generation(&self) -> u32 {
+        self.slots.iter().map(|slot| slot.generation.saturating_add(1)).fold(self.first, u32::max)
+    }
+
+    /// Gives no keys of earlier generations from now on. Where `first` is the [next generation](Slab::next_generation) of
+    /// another slab, no key that was given there so far has a value here, but for those of the values that are here now.
+    pub fn begin_generations_at(&mut self, first: u32) {
+        self.first = self.first.max(first);
+        for slot in &mut self.slots {
+            if matches!(slot.content, Content::Empty(_)) {
+                slot.generation = slot.generation.max(first);
+            }
         }
     }
 
@@ -126,8 +144,8 @@ impl<T> Slab<T> {
             }
             None => {
                 let index = u32::try_from(self.slots.len()).expect("a slab holds at most 2^32 values");
-                let key = Key { index, generation: 0 };
-                self.slots.push(Slot { generation: 0, content: Content::Value(make(key)) });
+                let key = Key { index, generation: self.first };
+                self.slots.push(Slot { generation: self.first, content: Content::Value(make(key)) });
                 key
             }
         };
@@ -144,7 +162,7 @@ impl<T> Slab<T> {
         // A slot at its last generation stays out of the list of empty ones, or a key would come twice.
         let content = match slot.generation.checked_add(1) {
             Some(next) => {
-                slot.generation = next;
+                slot.generation = next.max(self.first);
                 Content::Empty(self.empty.replace(key.index))
             }
             None => Content::Empty(None),
@@ -243,6 +261,24 @@ mod tests {
         assert_eq!(slab.get(c), Some(&'c'), "the slot freed last is filled first");
         assert_eq!((slab.remove(b), slab.contains(b)), (None, false));
         assert_eq!(Key::from_u64(c.as_u64()), c);
+    }
+
+    #[test]
+    fn keys_of_a_slab_find_nothing_in_one_that_goes_on_behind_it() {
+        let (mut one, mut other) = (Slab::new(), Slab::new());
+        let emptied = other.insert('x');
+        other.remove(emptied);
+        let mut old = vec![one.insert('a'), one.insert('b')];
+        one.remove(old[1]);
+        old.push(one.insert('c'));
+        other.begin_generations_at(one.next_generation());
+        let new: Vec<_> = ['d', 'e', 'f'].map(|value| other.insert(value)).into();
+        assert!(old.iter().all(|key| !other.contains(*key)));
+        one.begin_generations_at(other.next_generation());
+        assert_eq!(one.get(old[0]), Some(&'a'), "what is there stays where it is");
+        one.remove(old[0]);
+        assert!(['g', 'h', 'i'].map(|value| one.insert(value)).iter().all(|key| !new.contains(key)));
+        assert!(new.iter().all(|key| !one.contains(*key)));
     }
 
     #[test]

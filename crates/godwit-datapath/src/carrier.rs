@@ -223,7 +223,14 @@ mod tests {
             room[1000..2000].fill(first + 1);
             room[2000..2500].fill(first + 2);
             let remote = SocketAddr::from(([192, 0, 2, 2], port));
-            let meta = SendMeta { socket: SocketId(3), local: None, remote, ecn: Ecn::NotEct, release: None };
+            let meta = SendMeta {
+                socket: SocketId(3),
+                local: None,
+                remote,
+                ecn: Ecn::NotEct,
+                dscp: 0,
+                release: None,
+            };
             batch.commit(2500, 1000, meta);
         }
         let mut progress = Progress::default();

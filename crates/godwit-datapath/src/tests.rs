@@ -5,7 +5,7 @@ use godwit_base::{Ecn, SendMeta};
 use memory::Hub;
 
 fn meta(socket: u32, remote: SocketAddr) -> SendMeta {
-    SendMeta { socket: SocketId(socket), local: None, remote, ecn: Ecn::Ect0, release: None }
+    SendMeta { socket: SocketId(socket), local: None, remote, ecn: Ecn::Ect0, dscp: 0, release: None }
 }
 
 fn addr(port: u16) -> SocketAddr {

@@ -35,7 +35,7 @@ fn socket(addr: &str, config: &SocketConfig) -> Box<dyn Datapath> {
 }
 
 fn meta(remote: SocketAddr, ecn: Ecn) -> SendMeta {
-    SendMeta { socket: ID, local: None, remote, ecn, release: None }
+    SendMeta { socket: ID, local: None, remote, ecn, dscp: 0, release: None }
 }
 
 /// Commits `len` bytes in datagrams of `segment`, each filled with its number.

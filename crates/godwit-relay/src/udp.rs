@@ -342,7 +342,7 @@ fn send(socket: &mut dyn Datapath, remote: SocketAddr, ecn: Ecn, data: &[u8]) ->
     let mut batch = SendBatch::new(data.len());
     let Some(room) = batch.reserve(data.len()) else { return Ok(()) };
     room.copy_from_slice(data);
-    let meta = SendMeta { socket: socket.id(), local: None, remote, ecn, release: None };
+    let meta = SendMeta { socket: socket.id(), local: None, remote, ecn, dscp: 0, release: None };
     batch.commit(data.len(), data.len(), meta);
     socket.send(&batch, &mut Progress::default()).map(drop).map_err(|error| error.to_string())
 }

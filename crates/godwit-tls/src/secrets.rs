@@ -104,6 +104,12 @@ impl ServerSecrets {
         Self::new(self.root, self.reset_key, token_key, Some(self.token_key))
     }
 
+    /// The same secrets, but stateless reset tokens follow from this key: who has the same gives the same, whatever the root.
+    #[must_use]
+    pub fn with_reset_key(&self, key: [u8; KEY_LEN]) -> Self {
+        Self::new(self.root, key, self.token_key, self.previous_token_key)
+    }
+
     /// The stateless reset token of a connection id: any process with the same root gives the same, at the same
     /// [address](ServerSecrets::for_address).
     pub fn reset_token(&self, cid: &ConnectionId) -> ResetToken {
@@ -225,6 +231,16 @@ mod tests {
         assert_ne!(secrets.cid_key(), other.cid_key());
         assert!(secrets.reset_token(&one) != other.reset_token(&one));
         assert_eq!(format!("{secrets:?}"), "ServerSecrets(..)");
+    }
+
+    #[test]
+    fn who_has_the_same_reset_key_tells_the_same() {
+        let [one, other] = [1, 2].map(|seed| ServerSecrets::from_rng(&mut SeededRng::new(seed)));
+        let id = ConnectionId::new(&[1; 8]).unwrap();
+        let token = |secrets: &ServerSecrets, key| secrets.with_reset_key([key; KEY_LEN]).reset_token(&id);
+        assert!(token(&one, 1) == token(&other, 1));
+        assert!(token(&one, 1) != token(&one, 2) && token(&one, 1) != one.reset_token(&id));
+        assert_eq!(one.with_reset_key([1; KEY_LEN]).cid_key(), one.cid_key());
     }
 
     #[test]

@@ -46,10 +46,10 @@ impl Control {
 
     /// Writes what has to be told for a datagram, or several of `segment` bytes each, to an address of the
     /// given family.
-    pub(super) fn write(&mut self, v4: bool, ecn: Ecn, source: Option<IpAddr>, segment: Option<u16>) {
+    pub(super) fn write(&mut self, v4: bool, class: u8, source: Option<IpAddr>, segment: Option<u16>) {
         self.clear();
-        if ecn != Ecn::NotEct {
-            let tos = i32::from(ecn.bits()).to_ne_bytes();
+        if class != 0 {
+            let tos = i32::from(class).to_ne_bytes();
             match v4 {
                 true => self.push(libc::IPPROTO_IP, libc::IP_TOS, &tos),
                 false => self.push(libc::IPPROTO_IPV6, libc::IPV6_TCLASS, &tos),
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn everything_for_one_datagram_fits() {
         let mut control = Control::default();
-        control.write(false, Ecn::Ce, Some("2001:db8::1".parse().unwrap()), Some(1200));
+        control.write(false, 0xbb, Some("2001:db8::1".parse().unwrap()), Some(1200));
         control.push_departure(7);
         let kinds: Vec<_> = std::iter::successors(split_message(control.bytes()), |m| split_message(m.3))
             .map(|(level, kind, data, _)| (level, kind, data.len()))
@@ -189,7 +189,7 @@ mod tests {
             (libc::SOL_SOCKET, TXTIME, 8),
         ];
         assert_eq!(kinds, expected);
-        control.write(true, Ecn::NotEct, None, None);
+        control.write(true, 0, None, None);
         assert!(control.bytes().is_empty(), "nothing to tell, nothing told");
     }
 

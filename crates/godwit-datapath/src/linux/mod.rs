@@ -157,7 +157,7 @@ impl LinuxSocket {
             let segment = piece.is_segmented().then(|| u16::try_from(piece.segment).unwrap_or(u16::MAX));
             let remote = address::normalise(piece.meta.remote);
             let source = address::source(piece.meta.local, remote);
-            control.write(remote.is_ipv4(), piece.meta.ecn, source, segment);
+            control.write(remote.is_ipv4(), piece.meta.traffic_class(), source, segment);
             if let Some(at) = piece.meta.release.and_then(|at| self.departures.on_system_clock(at)) {
                 control.push_departure(at);
             }
@@ -413,8 +413,14 @@ mod tests {
             let bind = || UdpSocket::bind("127.0.0.1:0").and_then(|it| LinuxSocket::new(id, it, &config));
             let (mut client, mut server) = (bind().expect("a socket"), bind().expect("a socket"));
             client.offload.gso_segments = 64;
-            let meta =
-                SendMeta { socket: id, local: None, remote: server.local, ecn: Ecn::NotEct, release: None };
+            let meta = SendMeta {
+                socket: id,
+                local: None,
+                remote: server.local,
+                ecn: Ecn::NotEct,
+                dscp: 0,
+                release: None,
+            };
             let mut batch = SendBatch::new(1 << 16);
             batch.reserve(1000).expect("room")[..2500].fill(7);
             batch.commit(2500, 1000, meta);

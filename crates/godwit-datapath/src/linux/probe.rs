@@ -6,7 +6,7 @@
 use super::cmsg::Control;
 use super::sockaddr::Name;
 use super::sys::{self, Incoming, Outgoing};
-use godwit_base::{Ecn, SendBatch};
+use godwit_base::SendBatch;
 use std::io;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::OnceLock;
@@ -41,7 +41,7 @@ fn measure(segments: usize) -> io::Result<Offload> {
     let gro_set = sys::set_option(&socket, libc::SOL_UDP, libc::UDP_GRO, 1).is_ok();
     let (mut name, mut control) = (Name::default(), Control::default());
     name.set(socket.local_addr()?);
-    control.write(true, Ecn::NotEct, None, Some(SEGMENT as u16));
+    control.write(true, 0, None, Some(SEGMENT as u16));
     let payload = vec![0x40; segments * SEGMENT];
     if sys::send_messages(&socket, &[Outgoing { name: &name, control: &control, payload: &payload }]).is_err()
     {

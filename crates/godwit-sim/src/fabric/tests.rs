@@ -6,7 +6,7 @@ fn at(ms: u64) -> Time {
 }
 
 fn meta(remote: SocketAddr) -> SendMeta {
-    SendMeta { socket: SocketId(0), local: None, remote, ecn: Ecn::Ect0, release: None }
+    SendMeta { socket: SocketId(0), local: None, remote, ecn: Ecn::Ect0, dscp: 0, release: None }
 }
 
 struct Pair {

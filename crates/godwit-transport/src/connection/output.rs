@@ -61,6 +61,9 @@ impl Machine {
             State::Handshaking | State::Unapproved | State::Established | State::Confirmed => {
                 self.before_sending(now);
                 let transmitted = self.transmit_all(&mut turn, batch);
+                if transmitted != Transmitted::More {
+                    self.parts.datagrams.on_blocked();
+                }
                 self.after_sending(now, transmitted);
                 transmitted
             }
@@ -90,7 +93,7 @@ impl Machine {
             let Some(room) = batch.reserve(segment) else { return Transmitted::More };
             let len = self.build_run(turn, segment, room);
             if len > 0 && self.leave_to_protect(turn, number) {
-                let meta = meta_for(self.paths.path(turn.path).key(), turn);
+                let meta = meta_for(self.paths.path(turn.path).key(), self.paths.dscp(), turn);
                 batch.commit(len, segment.min(len), meta);
                 self.stats.on_sent(len, segment);
             }

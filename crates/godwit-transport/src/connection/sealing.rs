@@ -101,7 +101,7 @@ impl Machine {
     /// Commits such a datagram.
     pub(super) fn commit_alone(&mut self, turn: &Sending<'_>, batch: &mut SendBatch, len: usize) {
         if len > 0 {
-            batch.commit(len, len, meta_for(self.paths.path(turn.path).key(), turn));
+            batch.commit(len, len, meta_for(self.paths.path(turn.path).key(), self.paths.dscp(), turn));
             self.stats.on_sent(len, len);
         }
     }
@@ -258,9 +258,9 @@ impl Machine {
     }
 }
 
-/// Where datagrams of the path `key` go, with which mark, and when.
+/// Where datagrams of the path `key` go, with which marks, and when.
 #[inline]
-pub(super) fn meta_for(key: &PathKey, turn: &Sending<'_>) -> SendMeta {
+pub(super) fn meta_for(key: &PathKey, dscp: u8, turn: &Sending<'_>) -> SendMeta {
     let PathKey { socket, local, remote } = *key;
-    SendMeta { socket, local, remote, ecn: turn.ecn, release: turn.departs }
+    SendMeta { socket, local, remote, ecn: turn.ecn, dscp, release: turn.departs }
 }

@@ -9,6 +9,7 @@ use crate::path::{Path, PathId};
 use godwit_base::Time;
 use godwit_recovery::{SpaceId, TimerInputs, TimerKind};
 use godwit_wire::Side;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 /// How long a connection keeps the memory of its last packets. Long enough that a round trip does not count as idleness,
@@ -36,13 +37,15 @@ pub(super) struct Timers {
     idle_timeout: Option<Duration>,
     /// The application's own limit on silence.
     idle_limit: Option<Duration>,
+    /// The application's own limit on silence where an answer is due, in milliseconds.
+    answer_timeout: Option<NonZeroU32>,
     /// When the handshake is given up; or, at a client that has completed it, for how long at most to wait for the server
     /// to confirm it.
     handshake: Option<Time>,
     /// When the pacer permits the next packet.
     pacing: Option<Time>,
-    /// How long before that it is to be made ready, in microseconds.
-    pacing_lead: u32,
+    /// How long before that it is to be made ready, in microseconds; 65 ms at most.
+    pacing_lead: u16,
     /// Bytes of streams that had come when the peer was last asked why no more came.
     stalled_at: u64,
     /// Nothing has happened since memory was given back.
@@ -57,6 +60,7 @@ impl Timers {
             silence: Silence { since: now, awaits_answer: false },
             idle_timeout,
             idle_limit: None,
+            answer_timeout: None,
             handshake: Some(now + handshake_timeout),
             pacing: None,
             pacing_lead: 0,
@@ -73,6 +77,12 @@ impl Timers {
 
     pub(super) fn set_idle_limit(&mut self, limit: Option<Duration>) {
         self.idle_limit = limit;
+    }
+
+    pub(super) fn set_answer_timeout(&mut self, timeout: Option<Duration>) {
+        // In milliseconds it fits beside others: there may be many connections.
+        let milliseconds = |timeout: Duration| u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX);
+        self.answer_timeout = timeout.map(|it| NonZeroU32::new(milliseconds(it)).unwrap_or(NonZeroU32::MIN));
     }
 
     pub(super) fn set_handshake(&mut self, at: Time) {
@@ -111,7 +121,7 @@ impl Timers {
 
     /// Has the next packets made ready so long before they may leave.
     pub(super) fn set_pacing_lead(&mut self, lead: Duration) {
-        self.pacing_lead = u32::try_from(lead.as_micros()).unwrap_or(u32::MAX);
+        self.pacing_lead = u16::try_from(lead.as_micros()).unwrap_or(u16::MAX);
     }
 
     fn idle(&self, pto: Duration) -> Option<Time> {
@@ -170,6 +180,7 @@ macro_rules! timers {
 
 timers! {
     idle_deadline => on_idle;
+    answer_deadline => on_idle;
     idle_limit_deadline => on_idle_limit;
     handshake_deadline => on_handshake_timeout;
     memory_deadline => on_memory_due;
@@ -227,6 +238,15 @@ impl Machine {
 
     fn on_idle(&mut self, _now: Time) {
         self.abandon(ConnectionError::TimedOut);
+    }
+
+    /// When it is too late for an answer. Not before it could be missed: one that takes a probe timeout may be on its way.
+    fn answer_deadline(&self, pto: Duration) -> Option<Time> {
+        let timers = &self.timers;
+        timers
+            .answer_timeout
+            .filter(|_| timers.silence.awaits_answer)
+            .map(|timeout| timers.silence.since + Duration::from_millis(timeout.get().into()).max(pto))
     }
 
     fn last_probe_deadline(&self, pto: Duration) -> Option<Time> {

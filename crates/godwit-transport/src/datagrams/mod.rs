@@ -128,11 +128,13 @@ impl Datagrams {
         self.send.max_len(room)
     }
 
-    /// Queues a datagram. `room` is as in [`Datagrams::max_len`].
+    /// Queues a datagram. `room` is as in [`Datagrams::max_len`]. With `unless_blocked`, it does not wait until something can be
+    /// sent again.
     pub(crate) fn queue(
         &mut self,
         data: Bytes,
         tag: Option<u64>,
+        unless_blocked: bool,
         room: usize,
     ) -> Result<(), SendDatagramError> {
         let max = self.send.max_len(room).ok_or(SendDatagramError::Unsupported)?;
@@ -148,7 +150,7 @@ impl Datagrams {
             };
             self.outcomes().on_cancelled(oldest.tag);
         }
-        self.send.push(data, tag);
+        self.send.push(data, tag, unless_blocked);
         Ok(())
     }
 
@@ -157,6 +159,14 @@ impl Datagrams {
         let cancelled = self.send.cancel(tag);
         (0..cancelled).for_each(|_| self.outcomes().on_cancelled(Some(tag)));
         cancelled
+    }
+
+    /// Nothing more can be sent at present: what is not to wait is cancelled.
+    #[inline]
+    pub(crate) fn on_blocked(&mut self) {
+        while let Some(hasty) = self.send.pop_hasty() {
+            self.outcomes().on_cancelled(hasty.tag);
+        }
     }
 
     /// Whether the streams, which have data as well, come first in the next packet.

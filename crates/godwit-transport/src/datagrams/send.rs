@@ -41,12 +41,15 @@ impl std::error::Error for SendDatagramError {}
 pub(super) struct Waiting {
     data: Bytes,
     pub(super) tag: Option<u64>,
+    unless_blocked: bool,
 }
 
 /// Datagrams that wait, in order.
 #[derive(Debug, Default)]
 pub(super) struct SendQueue {
     waiting: VecDeque<Waiting>,
+    /// How many of them are not to wait until something can be sent again.
+    hasty: u32,
     bytes: usize,
     /// Largest DATAGRAM frame the peer accepts.
     pub(super) peer_limit: u64,
@@ -78,15 +81,29 @@ impl SendQueue {
         Some(max.unwrap_or(0))
     }
 
-    pub(super) fn push(&mut self, data: Bytes, tag: Option<u64>) {
+    pub(super) fn push(&mut self, data: Bytes, tag: Option<u64>, unless_blocked: bool) {
         self.bytes = self.bytes.saturating_add(cost(&data));
-        self.waiting.push_back(Waiting { data, tag });
+        self.hasty = self.hasty.saturating_add(unless_blocked.into());
+        self.waiting.push_back(Waiting { data, tag, unless_blocked });
     }
 
     pub(super) fn pop(&mut self) -> Option<Waiting> {
         let first = self.waiting.pop_front()?;
         self.bytes = self.bytes.saturating_sub(cost(&first.data));
+        self.hasty = self.hasty.saturating_sub(first.unless_blocked.into());
         Some(first)
+    }
+
+    /// Takes one out that is not to wait.
+    pub(super) fn pop_hasty(&mut self) -> Option<Waiting> {
+        if self.hasty == 0 {
+            return None;
+        }
+        let at = self.waiting.iter().position(|waiting| waiting.unless_blocked)?;
+        let hasty = self.waiting.remove(at)?;
+        self.bytes = self.bytes.saturating_sub(cost(&hasty.data));
+        self.hasty = self.hasty.saturating_sub(1);
+        Some(hasty)
     }
 
     pub(super) fn first_len(&self) -> Option<usize> {
@@ -102,11 +119,12 @@ impl SendQueue {
 
     /// Forgets all with this tag. Returns how many those were.
     pub(super) fn cancel(&mut self, tag: u64) -> usize {
-        let (before, bytes) = (self.waiting.len(), &mut self.bytes);
+        let (before, bytes, hasty) = (self.waiting.len(), &mut self.bytes, &mut self.hasty);
         self.waiting.retain(|waiting| {
             let keep = waiting.tag != Some(tag);
             if !keep {
                 *bytes = bytes.saturating_sub(cost(&waiting.data));
+                *hasty = hasty.saturating_sub(waiting.unless_blocked.into());
             }
             keep
         });

@@ -39,8 +39,8 @@ fn packet(datagrams: &mut Datagrams, room: usize) -> (Vec<Vec<u8>>, Vec<Datagram
 #[test]
 fn a_tag_is_told_each_step() {
     let mut ours = datagrams(|_| {});
-    ours.queue(data(1, 10), Some(1), ROOM).unwrap();
-    ours.queue(data(2, 10), None, ROOM).unwrap();
+    ours.queue(data(1, 10), Some(1), false, ROOM).unwrap();
+    ours.queue(data(2, 10), None, false, ROOM).unwrap();
     assert_eq!(ours.next_event(), None);
     let (contents, tokens) = packet(&mut ours, ROOM);
     assert_eq!(contents, [vec![1; 10], vec![2; 10]]);
@@ -63,7 +63,7 @@ fn a_tag_is_told_each_step() {
 #[test]
 fn the_oldest_make_room_or_the_newest_is_refused() {
     let mut ours = datagrams(|config| config.send_buffer = 3 * (100 + OVERHEAD));
-    (0..5).for_each(|n| ours.queue(data(n, 100), Some(u64::from(n)), ROOM).unwrap());
+    (0..5).for_each(|n| ours.queue(data(n, 100), Some(u64::from(n)), false, ROOM).unwrap());
     assert_eq!(outcomes(&mut ours), [0, 1].map(|tag| DatagramOutcome::Cancelled { tag }));
     assert_eq!(packet(&mut ours, ROOM).0, [vec![2; 100], vec![3; 100], vec![4; 100]]);
 
@@ -71,8 +71,8 @@ fn the_oldest_make_room_or_the_newest_is_refused() {
         config.send_buffer = 3 * (100 + OVERHEAD);
         config.overflow = DatagramOverflow::Refuse;
     });
-    (0..3).for_each(|n| ours.queue(data(n, 100), None, ROOM).unwrap());
-    assert_eq!(ours.queue(data(3, 0), Some(3), ROOM), Err(SendDatagramError::Full));
+    (0..3).for_each(|n| ours.queue(data(n, 100), None, false, ROOM).unwrap());
+    assert_eq!(ours.queue(data(3, 0), Some(3), false, ROOM), Err(SendDatagramError::Full));
     assert_eq!(ours.next_event(), None);
     packet(&mut ours, ROOM);
     assert_eq!(ours.next_event(), Some(Event::DatagramsWritable));
@@ -80,19 +80,38 @@ fn the_oldest_make_room_or_the_newest_is_refused() {
 }
 
 #[test]
+fn what_is_not_to_wait_is_cancelled_when_nothing_more_can_be_sent() {
+    let mut ours = datagrams(|_| {});
+    for (n, unless_blocked) in [(0, true), (1, false), (2, true), (3, true)] {
+        ours.queue(data(n, 10), Some(n.into()), unless_blocked, ROOM).unwrap();
+    }
+    assert_eq!(ours.cancel(3), 1);
+    assert_eq!(packet(&mut ours, 15).0, [vec![0; 10]], "there is room for one");
+    ours.on_blocked();
+    ours.on_blocked();
+    let expected = [
+        DatagramOutcome::Cancelled { tag: 3 },
+        DatagramOutcome::Sent { tag: 0 },
+        DatagramOutcome::Cancelled { tag: 2 },
+    ];
+    assert_eq!(outcomes(&mut ours), expected);
+    assert_eq!(packet(&mut ours, ROOM).0, [vec![1; 10]]);
+}
+
+#[test]
 fn what_cannot_be_sent_is_refused_or_cancelled() {
     let mut ours = Datagrams::new(DatagramConfig::default());
-    assert_eq!(ours.queue(data(0, 1), None, ROOM), Err(SendDatagramError::Unsupported));
+    assert_eq!(ours.queue(data(0, 1), None, false, ROOM), Err(SendDatagramError::Unsupported));
     assert_eq!(ours.max_len(ROOM), None);
     ours.set_peer_limit(100);
-    assert_eq!(ours.queue(data(0, 98), None, ROOM), Err(SendDatagramError::TooLarge { max: 97 }));
+    assert_eq!(ours.queue(data(0, 98), None, false, ROOM), Err(SendDatagramError::TooLarge { max: 97 }));
     ours.set_peer_limit(65_535);
     assert_eq!(ours.max_len(ROOM), Some(ROOM - 3));
     // The path was wider when this one was queued.
-    ours.queue(data(1, ROOM), Some(1), 2 * ROOM).unwrap();
-    ours.queue(data(2, ROOM - 3), Some(2), ROOM).unwrap();
-    ours.queue(data(3, 5), Some(3), ROOM).unwrap();
-    ours.queue(data(4, 5), Some(4), ROOM).unwrap();
+    ours.queue(data(1, ROOM), Some(1), false, 2 * ROOM).unwrap();
+    ours.queue(data(2, ROOM - 3), Some(2), false, ROOM).unwrap();
+    ours.queue(data(3, 5), Some(3), false, ROOM).unwrap();
+    ours.queue(data(4, 5), Some(4), false, ROOM).unwrap();
     assert_eq!(ours.cancel(3), 1);
     assert_eq!(
         packet(&mut ours, ROOM - 1).0.len(),

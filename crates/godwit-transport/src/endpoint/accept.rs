@@ -69,6 +69,17 @@ impl Endpoint {
         self.incoming.next_ready()
     }
 
+    /// Has incoming handshakes noted that wait no more, whoever ended them, for [`Endpoint::next_gone_incoming`].
+    pub fn watch_incoming(&mut self) {
+        self.queues.gone.get_or_insert_default();
+    }
+
+    /// The next incoming handshake that waits no more: it was decided, has expired, or its client has given up. `None` where
+    /// they are not [watched](Endpoint::watch_incoming).
+    pub fn next_gone_incoming(&mut self) -> Option<IncomingKey> {
+        self.queues.gone.as_mut()?.pop_front()
+    }
+
     /// What is known of an incoming handshake; `None` once it is decided or expired.
     pub fn incoming(&self, key: IncomingKey) -> Option<&Incoming> {
         self.incoming.get(key)

@@ -52,6 +52,7 @@ use demux::Demux;
 use godwit_base::slab::Key;
 use godwit_base::{Rng, Slab, SocketId, Time, TimerQueue, WallTime};
 use godwit_recovery::SavedState;
+use godwit_tls::secrets::ServerSecrets;
 use godwit_wire::{ConnectionId, Side};
 use half_open::HalfOpen;
 use holdings::Holdings;
@@ -124,6 +125,8 @@ struct Queues {
     ready: VecDeque<ConnKey>,
     /// They may have events.
     eventful: VecDeque<ConnKey>,
+    /// Incoming handshakes that wait no more, if somebody wants to know of them.
+    gone: Option<VecDeque<IncomingKey>>,
     /// They have got datagrams of the present batch.
     touched: Vec<ConnKey>,
     /// One of them is a client whose handshake the present run has completed.
@@ -399,6 +402,16 @@ impl Endpoint {
     /// Connections that exist keep theirs.
     pub fn set_server_config(&mut self, config: Option<Arc<ServerConfig>>) {
         self.server = config;
+    }
+
+    /// The secrets that its tokens follow from.
+    pub const fn secrets(&self) -> &Arc<ServerSecrets> {
+        &self.config.secrets
+    }
+
+    /// Has tokens follow from other secrets from now on. Connection ids are made with the first ones.
+    pub fn set_secrets(&mut self, secrets: Arc<ServerSecrets>) {
+        self.config.secrets = secrets;
     }
 
     /// Sets how many connections may be half-open before strangers have to prove their address.

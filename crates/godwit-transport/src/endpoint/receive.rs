@@ -202,6 +202,9 @@ impl Endpoint {
 
     /// Nothing leads to an incoming handshake any more.
     pub(super) fn forget_incoming(&mut self, key: IncomingKey, incoming: &Incoming) {
+        if let Some(gone) = &mut self.queues.gone {
+            gone.push_back(key);
+        }
         for id in incoming.ids().into_iter().flatten() {
             self.demux.remove_initial(&id, Target::Incoming(key));
         }

@@ -50,7 +50,7 @@ impl Outbox {
     pub(super) fn push(&mut self, path: &PathKey, datagram: Option<Vec<u8>>) {
         let Some(datagram) = datagram else { return };
         let PathKey { socket, local, remote } = *path;
-        let meta = SendMeta { socket, local, remote, ecn: Ecn::NotEct, release: None };
+        let meta = SendMeta { socket, local, remote, ecn: Ecn::NotEct, dscp: 0, release: None };
         // Dropped when full: whoever waits for it will ask again.
         let _ = self.queue.push((meta, datagram));
     }

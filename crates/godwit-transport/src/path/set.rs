@@ -72,6 +72,8 @@ pub(crate) struct PathSet {
     /// How long a path is kept that is used no more.
     keep_unused: Duration,
     events: VecDeque<PathEvent>,
+    /// How the network is to treat what is sent, on whatever path.
+    dscp: u8,
 }
 
 /// Loss recovery of the active path, and of the others: packets of one space may have been sent on several.
@@ -116,7 +118,18 @@ impl PathSet {
             peer_may_move: false,
             keep_unused: Self::FIRST_KEEP_UNUSED,
             events: VecDeque::new(),
+            dscp: 0,
         }
+    }
+
+    /// See [`godwit_base::SendMeta::dscp`].
+    #[inline]
+    pub(crate) const fn dscp(&self) -> u8 {
+        self.dscp
+    }
+
+    pub(crate) const fn set_dscp(&mut self, dscp: u8) {
+        self.dscp = dscp;
     }
 
     /// The path on which the connection sends.

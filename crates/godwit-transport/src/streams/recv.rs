@@ -205,6 +205,8 @@ impl RecvHalf {
                 let unread = end.saturating_sub(self.assembler.offset());
                 self.state = State::Reset { code };
                 self.assembler.clear();
+                // Who has been told of what came before, and has not read it, is to learn that it will not.
+                self.armed = true;
                 unread
             }
             ResetOf::Ended { unread } => unread,
@@ -276,7 +278,7 @@ impl RecvHalf {
         self.cut.map(|cut| cut.at).or(self.final_size)
     }
 
-    /// True once when there is something to read after the reader was told to wait.
+    /// True once when there is something to read after the reader was told to wait, and once when the peer has given up.
     pub(super) fn take_news(&mut self) -> bool {
         let news = match self.state {
             State::Open => {

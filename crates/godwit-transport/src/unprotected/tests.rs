@@ -16,7 +16,8 @@ fn keys() -> Arc<ProtectionKeys> {
 fn batch(runs: &mut UnprotectedRuns, lens: [usize; 2]) -> SendBatch {
     let mut batch = SendBatch::new(2 * LEN);
     let remote = "127.0.0.1:1".parse().unwrap();
-    let meta = SendMeta { socket: SocketId(0), local: None, remote, ecn: Ecn::NotEct, release: None };
+    let meta =
+        SendMeta { socket: SocketId(0), local: None, remote, ecn: Ecn::NotEct, dscp: 0, release: None };
     for len in lens {
         let number = batch.run_count();
         batch.reserve(LEN).unwrap()[..LEN].fill(0x40);

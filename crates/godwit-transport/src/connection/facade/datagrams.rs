@@ -11,11 +11,32 @@ impl Connection {
     /// # Errors
     /// See [`SendDatagramError`].
     pub fn send_datagram(&mut self, data: Bytes, tag: Option<u64>) -> Result<(), SendDatagramError> {
+        self.queue_datagram(data, tag, false)
+    }
+
+    /// As [`Connection::send_datagram`], but what cannot be sent when the connection sends next is cancelled.
+    ///
+    /// # Errors
+    /// See [`SendDatagramError`].
+    pub fn send_datagram_unless_blocked(
+        &mut self,
+        data: Bytes,
+        tag: Option<u64>,
+    ) -> Result<(), SendDatagramError> {
+        self.queue_datagram(data, tag, true)
+    }
+
+    fn queue_datagram(
+        &mut self,
+        data: Bytes,
+        tag: Option<u64>,
+        unless_blocked: bool,
+    ) -> Result<(), SendDatagramError> {
         if !self.machine.lifecycle.is_open() {
             return Err(SendDatagramError::Closed);
         }
         let room = self.machine.frame_room();
-        self.machine.parts.datagrams.queue(data, tag, room)
+        self.machine.parts.datagrams.queue(data, tag, unless_blocked, room)
     }
 
     /// Withdraws the datagrams with this tag that have not been sent yet, and says how many those were. Each

@@ -22,6 +22,18 @@ impl Connection {
         self.machine.timers.set_idle_limit(limit);
     }
 
+    /// Ends the connection, without a word, once the peer has been silent for so long about something that it has to
+    /// acknowledge, and for a probe timeout (RFC 9002 section 6.2) at least. `None` leaves that to the idle timeout. It ends
+    /// with [`crate::ConnectionError::TimedOut`].
+    pub fn set_answer_timeout(&mut self, timeout: Option<Duration>) {
+        self.machine.timers.set_answer_timeout(timeout);
+    }
+
+    /// Has all packets marked with this DSCP, 0 to 63 (RFC 2474), where the data path can do so. Larger numbers count as 63.
+    pub fn set_dscp(&mut self, dscp: u8) {
+        self.machine.paths.set_dscp(dscp.min(63));
+    }
+
     /// Sets how many streams the peer may have open at once in a direction. What was permitted before remains so: a
     /// lower number takes effect as streams end.
     pub fn set_max_streams(&mut self, direction: Direction, streams: u64) {

@@ -100,3 +100,42 @@ fn a_closing_period_may_be_cut_short() {
     assert_eq!(events(&mut pair.client), [CLOSED_LOCALLY, Event::Drained]);
     assert_eq!(pair.exchange(true), 0, "not even the close that waited");
 }
+
+/// An application that gives up sooner than any answer can come.
+fn impatient(pair: &mut Pair) {
+    pair.client.set_answer_timeout(Some(Duration::from_millis(1)));
+}
+
+#[test]
+fn an_answer_timeout_of_less_than_a_probe_timeout_ends_nothing_that_works() {
+    let mut pair = Pair::new(TransportConfig::default());
+    pair.delay = Duration::from_millis(50);
+    impatient(&mut pair);
+    pair.run(20);
+    assert!(events(&mut pair.client).contains(&Event::Confirmed));
+    let id = pair.client.open(Direction::Unidirectional).unwrap();
+    pair.client.write(id, Bytes::from_static(&[7; 5000])).unwrap();
+    pair.run(20);
+    assert_eq!(pair.server.readable(id).unwrap().len, 5000);
+    assert!(events(&mut pair.client).iter().all(|event| !matches!(event, Event::Closed { .. })));
+}
+
+#[test]
+fn an_answer_that_has_not_come_when_its_probe_timeout_ends_is_late() {
+    let mut pair = connected();
+    impatient(&mut pair);
+    let id = pair.client.open(Direction::Unidirectional).unwrap();
+    pair.client.write(id, Bytes::from_static(&[7; 100])).unwrap();
+    let began = pair.now;
+    pair.batch.clear();
+    pair.client.machine.transmit(pair.now, &mut pair.batch, &mut pair.rng);
+    let last = began + pair.client.machine.pto();
+    while events(&mut pair.client).is_empty() {
+        pair.now = pair.client.deadline().unwrap();
+        assert!(pair.now <= last);
+        pair.client.on_timeout(pair.now);
+        pair.batch.clear();
+        pair.client.machine.transmit(pair.now, &mut pair.batch, &mut pair.rng);
+    }
+    assert_eq!(pair.now, last);
+}

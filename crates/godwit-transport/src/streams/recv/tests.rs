@@ -54,7 +54,8 @@ fn a_reset_is_told_once_and_credits_what_was_not_read() {
     assert!(half.take_news());
     let fresh = half.check(30, true).unwrap();
     assert_eq!(half.on_reset(Time::ZERO, 3, fresh), Ok(30));
-    assert!(!half.take_news(), "the reader has not been told to wait since");
+    assert!(half.take_news(), "whoever has not read learns that there is nothing more to read");
+    assert!(!half.take_news(), "once");
     assert_eq!(read(&mut half), Err(ReadError::Reset(3)));
     assert!(half.is_over());
 }
