@@ -6,6 +6,7 @@
 #![cfg(test)]
 
 mod sync;
+#[expect(dead_code, reason = "the drivers of the models never go")]
 #[path = "../../crates/godwit-engine/src/wake.rs"]
 mod wake;
 

@@ -58,6 +58,11 @@ impl<H: Handler> Shared<H> {
         self.wake.register(waker)
     }
 
+    /// Called by a driver as it goes.
+    pub(crate) fn unregister_driver(&self, waker: &Waker) {
+        self.wake.unregister(waker);
+    }
+
     /// Marks the shard as having ended. Only the first reason counts.
     pub(crate) fn stop(&self, why: Stopped) {
         if self.stopped.set(why.clone()).is_err() {
@@ -189,6 +194,11 @@ impl<H: Handler> ShardHandle<H> {
         self.shared.lock().local_addrs()
     }
 
+    /// The ids of the sockets.
+    pub fn sockets(&self) -> Vec<SocketId> {
+        self.shared.lock().sockets.iter().map(|socket| socket.id()).collect()
+    }
+
     /// What each socket has done so far.
     pub fn counters(&self) -> Vec<Counters> {
         self.shared.lock().counters()
@@ -209,6 +219,12 @@ impl<H: Handler> ShardHandle<H> {
     pub fn retire_socket(&self, socket: SocketId) {
         self.shared.lock().retire_socket(socket);
         self.shared.schedule();
+    }
+
+    /// Closes every socket, whatever connections are left, and gives back the memory that turns need. For a shard that no driver
+    /// keeps going any more: nothing comes or leaves from here on.
+    pub fn give_up(&self) {
+        self.shared.lock().give_up();
     }
 
     /// Whether there is a socket with this id.

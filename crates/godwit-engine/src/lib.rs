@@ -68,7 +68,7 @@ pub use shard::{Shard, Turn};
 pub use spin::Spin;
 pub use stopped::Stopped;
 #[cfg(target_os = "linux")]
-pub use thread_driver::ThreadDriver;
+pub use thread_driver::{PolledDriver, ThreadDriver};
 #[cfg(feature = "tokio")]
 pub use threads::{Shards, run_shards, run_shards_on};
 pub use turn::{ShardEvent, poll_turn};

@@ -116,9 +116,13 @@ impl Outgoing {
         Outgoing {
             pieces: VecDeque::with_capacity(1),
             spare: vec![Batch::new(BATCH_BYTES)],
-            threads: None,
-            runs_protected: 0,
+            ..Self::without_memory()
         }
+    }
+
+    /// Without memory for anything: what is to be written first takes its own.
+    pub(crate) const fn without_memory() -> Self {
+        Outgoing { pieces: VecDeque::new(), spare: Vec::new(), threads: None, runs_protected: 0 }
     }
 
     /// Large runs are given to `threads` from now on.

@@ -27,6 +27,8 @@ pub struct Shard<H> {
     pub(crate) sockets: Vec<Box<dyn Datapath>>,
     /// Raised whenever a socket is exchanged, so that a driver waits for the right one.
     pub(crate) sockets_version: u64,
+    /// Raised whenever an error was taken from a socket.
+    errors_version: u64,
     pub(crate) endpoint: Endpoint,
     pub(crate) handler: H,
     pub(crate) clock: Clock,
@@ -103,6 +105,7 @@ impl<H> Shard<H> {
         let mut shard = Shard {
             sockets,
             sockets_version: 0,
+            errors_version: 0,
             endpoint,
             handler,
             wall,
@@ -198,6 +201,11 @@ impl<H> Shard<H> {
         self.endpoint.set_departure_times(kept && !self.sockets.is_empty());
     }
 
+    /// Changes whenever sockets have to be registered anew with a runtime: when one is exchanged, and when it had an error.
+    pub(crate) const fn registrations_version(&self) -> u64 {
+        self.sockets_version.wrapping_add(self.errors_version)
+    }
+
     /// Reads the clock.
     pub(crate) fn begin_turn(&mut self) -> Time {
         self.reads_clock = true;
@@ -286,7 +294,7 @@ impl<H> Shard<H> {
         }
         // A runtime takes an error for the end of the socket: it is registered anew, also where another generation of
         // the process has read what there was.
-        self.sockets_version += 1;
+        self.errors_version += 1;
         self.report_errors();
     }
 
@@ -295,7 +303,7 @@ impl<H> Shard<H> {
         for socket in &mut self.sockets {
             let id = socket.id();
             while let Some(Unreachable { remote, kind, quote, .. }) = socket.next_unreachable() {
-                self.sockets_version += 1;
+                self.errors_version += 1;
                 if let Some(remote) = remote {
                     self.endpoint.on_unreachable(id, remote, quote.as_bytes(), kind);
                 }

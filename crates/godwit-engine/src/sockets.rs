@@ -5,8 +5,9 @@
 //! so that nothing that is on its way to it is lost.
 
 use crate::addresses::reaches;
+use crate::outgoing::Outgoing;
 use crate::shard::Shard;
-use godwit_base::SocketId;
+use godwit_base::{RecvBatch, SocketId};
 use godwit_datapath::Datapath;
 use std::net::SocketAddr;
 
@@ -55,6 +56,18 @@ impl<H> Shard<H> {
             self.retirement.retiring.push(socket);
         }
         self.retirement.due = true;
+    }
+
+    /// Closes every socket, whoever uses it, and gives back the memory that turns need.
+    pub(crate) fn give_up(&mut self) {
+        for socket in self.sockets.drain(..) {
+            self.retirement.closed += socket.counters();
+        }
+        self.retirement.retiring = Vec::new();
+        self.sockets_version += 1;
+        self.follow_departure_times();
+        self.recv = RecvBatch::new(0, 0);
+        self.outgoing = Outgoing::without_memory();
     }
 
     /// Whether there is a socket with this id.

@@ -14,6 +14,7 @@ use crate::stopped::Stopped;
 use crate::turn::{self, TurnHost};
 use godwit_base::{SocketId, Time};
 use godwit_os::readiness::{Interest, Ready, wait_for};
+use godwit_os::readiness_set::ReadinessSet;
 use godwit_os::wake_event::WakeEvent;
 use godwit_transport::ForeignBatch;
 use godwit_transport::tls::make_key_share_ready;
@@ -22,6 +23,10 @@ use std::sync::{Arc, MutexGuard};
 use std::task::Waker;
 use std::time::Duration;
 use std::{fmt, io};
+
+mod polled;
+
+pub use polled::PolledDriver;
 
 /// Keeps a shard going on the thread that [runs](ThreadDriver::run) it.
 #[must_use = "a shard does nothing while its driver does not run"]
@@ -35,6 +40,8 @@ pub struct ThreadDriver<H: Handler> {
     /// What is waited for, and the version of the shard's sockets that it is of.
     sockets: Vec<(SocketId, OwnedFd)>,
     sockets_version: Option<u64>,
+    /// Where somebody else waits for all of that.
+    set: Option<Arc<ReadinessSet>>,
     /// What the last wait has shown: the event first, then sockets.
     ready: Vec<Ready>,
     /// Sockets that may have something to receive, and those that have an error.
@@ -72,6 +79,7 @@ impl<H: Handler> ThreadDriver<H> {
             clock: Clock::new(),
             sockets: Vec::new(),
             sockets_version: None,
+            set: None,
             ready: Vec::new(),
             readable: Vec::new(),
             failing: Vec::new(),
@@ -112,6 +120,7 @@ impl<H: Handler> ThreadDriver<H> {
         let mut host = ThreadTurn { driver: self, shared: &shared, guard: None, deliver };
         host.shard().begin_turn();
         let turn = turn::run(&mut host)?;
+        host.follow_sockets();
         let ending = match shared.ending() {
             Ending::Now => true,
             Ending::WhenIdle => host.shard().is_idle(),
@@ -128,10 +137,21 @@ impl<H: Handler> ThreadDriver<H> {
     fn wait(&mut self, until: Option<Time>, room: Option<SocketId>) -> io::Result<()> {
         // The other end's turn is the time to make ready what is needed for the next handshake.
         let _ = make_key_share_ready();
-        let mut time = until.map(|until| until.saturating_since(self.clock.now()));
-        if self.sockets_version.is_none() {
-            time = Some(time.map_or(FOLLOW_AGAIN, |time| time.min(FOLLOW_AGAIN)));
+        let time = self.time_until(until);
+        self.look(time, room)
+    }
+
+    /// How long may be waited until then.
+    fn time_until(&mut self, until: Option<Time>) -> Option<Duration> {
+        let time = until.map(|until| until.saturating_since(self.clock.now()));
+        if self.sockets_version.is_some() {
+            return time;
         }
+        Some(time.map_or(FOLLOW_AGAIN, |time| time.min(FOLLOW_AGAIN)))
+    }
+
+    /// Waits for so long, and notes what can be received.
+    fn look(&mut self, time: Option<Duration>, room: Option<SocketId>) -> io::Result<()> {
         let event = Interest { descriptor: self.event.as_fd(), writable: false };
         let sockets = self
             .sockets
@@ -166,11 +186,20 @@ impl<H: Handler> ThreadDriver<H> {
             .filter_map(|socket| Some((socket.id(), socket.socket()?.as_fd().try_clone_to_owned())))
             .map(|(id, descriptor)| Ok((id, descriptor?)))
             .collect();
+        let followed = followed.and_then(|sockets| self.show(&sockets).map(|()| sockets));
         self.readable = shard.sockets.iter().map(|socket| socket.id()).collect();
         self.sockets_version = followed.is_ok().then_some(shard.sockets_version);
         if let Ok(sockets) = followed {
             self.sockets = sockets;
         }
+    }
+
+    /// Has these sockets waited for by somebody else, if there is one, and those that were before no more.
+    fn show(&self, sockets: &[(SocketId, OwnedFd)]) -> io::Result<()> {
+        let Some(set) = &self.set else { return Ok(()) };
+        // What is closed only would stay in the set, for the shard may have the same socket open.
+        self.sockets.iter().for_each(|(_, descriptor)| set.remove(descriptor.as_fd()));
+        sockets.iter().try_for_each(|(_, descriptor)| set.add(descriptor.as_fd()))
     }
 }
 
@@ -180,6 +209,14 @@ struct ThreadTurn<'a, H: Handler, D> {
     shared: &'a Shared<H>,
     guard: Option<MutexGuard<'a, Shard<H>>>,
     deliver: &'a mut D,
+}
+
+impl<H: Handler, D> ThreadTurn<'_, H, D> {
+    /// What the shard has closed by the end of the turn is closed here as well: its address is free.
+    fn follow_sockets(&mut self) {
+        let guard = self.guard.get_or_insert_with(|| self.shared.lock());
+        self.driver.follow_sockets(guard);
+    }
 }
 
 impl<H: Handler, D: FnMut() -> bool> TurnHost for ThreadTurn<'_, H, D> {
@@ -242,6 +279,13 @@ impl<H: Handler> ThreadDriver<H> {
             }
         }
         Ok(!self.readable.is_empty())
+    }
+}
+
+impl<H: Handler> Drop for ThreadDriver<H> {
+    fn drop(&mut self) {
+        // Who wakes it would have its descriptor open for ever.
+        self.shared.unregister_driver(&self.waker);
     }
 }
 

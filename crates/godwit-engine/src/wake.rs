@@ -51,6 +51,15 @@ impl DriverWake {
         // A swap and no store: what those have changed that found the driver scheduled is seen from here on.
         self.scheduled.swap(false, Ordering::AcqRel)
     }
+
+    /// Called by a driver as it goes: it is woken no more, and nothing of it stays here.
+    pub(crate) fn unregister(&self, waker: &Waker) {
+        let mut driver = self.driver.lock().unwrap_or_else(PoisonError::into_inner);
+        let gone = driver.take_if(|known| known.will_wake(waker));
+        drop(driver);
+        // What it is the last of may be anything.
+        drop(gone);
+    }
 }
 
 /// What others leave for a shard, until its driver takes it.

@@ -7,8 +7,10 @@ mod common;
 use common::{Echo, client, exchange, server, socket, wait_for};
 use godwit_base::SocketId;
 use godwit_datapath::{SocketConfig, bind};
-use godwit_engine::{Shard, ShardHandle, Stopped, ThreadDriver};
+use godwit_engine::{PolledDriver, Shard, ShardHandle, Stopped, ThreadDriver};
+use godwit_os::readiness::{self, Interest};
 use std::net::SocketAddr;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
@@ -78,7 +80,55 @@ async fn sockets_come_and_go_while_it_runs() {
     while server.handle.local_addrs().len() > 1 {
         tokio::task::yield_now().await;
     }
+    // Whoever keeps the shard going lets go of it as well, though nothing else happens.
+    while std::net::UdpSocket::bind(there).is_err() {
+        tokio::task::yield_now().await;
+    }
     server.handle.stop();
     server.thread.join().unwrap().unwrap();
     assert!(matches!(server.handle.stopped(), Some(Stopped::Finished)));
+}
+
+#[tokio::test]
+async fn a_loop_of_ones_own_keeps_a_shard_going() {
+    let config = SocketConfig::default();
+    let server = start(server(socket("127.0.0.1:0", &config)));
+    let handle = ShardHandle::new(client(socket("127.0.0.1:0", &config)));
+    let mut driver = PolledDriver::new(&handle).unwrap();
+    let polling = thread::spawn(move || {
+        let mut ready = Vec::new();
+        loop {
+            let wait = match driver.poll(&mut || false) {
+                Ok(wait) => wait,
+                Err(why) => return why,
+            };
+            let interest = Interest { descriptor: driver.as_fd(), writable: false };
+            readiness::wait_for([interest], wait, &mut ready).unwrap();
+        }
+    });
+    exchange(&handle, address(&server), 1_000_000).await;
+    handle.close(3, b"enough");
+    wait_for(&server.handle, |_, echo| (echo.closed == 1).then_some(())).await;
+    drop(server.handle);
+    assert!(matches!(polling.join().unwrap(), Stopped::Finished));
+    server.thread.join().unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_shard_that_is_given_up_leaves_its_addresses_though_it_has_connections() {
+    let server = start(server(socket("127.0.0.1:0", &SocketConfig::default())));
+    let handle = ShardHandle::new(client(socket("127.0.0.1:0", &SocketConfig::default())));
+    let here = handle.local_addrs()[0];
+    let mut driver = PolledDriver::new(&handle).unwrap();
+    handle.with(|cx, _| common::connect(cx, address(&server)));
+    driver.poll(&mut || false).unwrap();
+    assert!(std::net::UdpSocket::bind(here).is_err());
+    drop(driver);
+    handle.give_up();
+    std::net::UdpSocket::bind(here).unwrap();
+    // A visit finds nothing to send through, and does no harm.
+    handle.close(0, b"");
+    assert!(handle.local_addrs().is_empty());
+    server.handle.stop();
+    server.thread.join().unwrap().unwrap();
 }

@@ -27,6 +27,8 @@ pub mod processor;
 pub mod queueing;
 #[cfg(unix)]
 pub mod readiness;
+#[cfg(target_os = "linux")]
+pub mod readiness_set;
 pub mod route;
 pub mod shard;
 pub mod tcp;

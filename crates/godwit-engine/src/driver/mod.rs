@@ -103,7 +103,7 @@ impl<H: Handler> Driver<H> {
     pub fn new(handle: &ShardHandle<H>, config: DriverConfig) -> io::Result<Self> {
         let shared = Arc::clone(handle.shared());
         let shard = shared.lock();
-        let (ports, ports_version) = (ports_of(&shard)?, shard.sockets_version);
+        let (ports, ports_version) = (ports_of(&shard)?, shard.registrations_version());
         let handed_on = HandedOnPort::of(&shard)?;
         drop(shard);
         let spinner = Spinner::new(config.spin);
@@ -233,13 +233,14 @@ impl<H: Handler> Driver<H> {
     /// done now, those that were registered before have to do for a while.
     fn follow_sockets(&mut self, shard: &Shard<H>) -> bool {
         let now = shard.now();
-        if self.ports_version == shard.sockets_version || self.register_at.is_some_and(|at| now < at) {
+        if self.ports_version == shard.registrations_version() || self.register_at.is_some_and(|at| now < at)
+        {
             return false;
         }
         match ports_of(shard).and_then(|ports| Ok((ports, HandedOnPort::of(shard)?))) {
             Ok((ports, handed_on)) => {
                 (self.ports, self.handed_on) = (ports, handed_on);
-                self.ports_version = shard.sockets_version;
+                self.ports_version = shard.registrations_version();
                 self.register_at = None;
                 true
             }
@@ -255,7 +256,7 @@ impl<H: Handler> Driver<H> {
         if self.register_at.is_none() {
             tracing::warn!(%error, "sockets cannot be registered with the runtime; trying again");
         }
-        self.ports_version = shard.sockets_version.wrapping_sub(1);
+        self.ports_version = shard.registrations_version().wrapping_sub(1);
         self.register_at = Some(shard.now() + REGISTER_AGAIN);
     }
 }
