@@ -26,6 +26,8 @@ pub(crate) enum Kind {
     Connection = 4,
     /// A stream.
     Stream = 5,
+    /// A thread of the application's that polls.
+    Execution = 6,
 }
 
 impl Kind {
@@ -36,6 +38,7 @@ impl Kind {
             3 => Self::Listener,
             4 => Self::Connection,
             5 => Self::Stream,
+            6 => Self::Execution,
             _ => return None,
         })
     }
@@ -102,9 +105,7 @@ mod tests {
         let mut slab = Slab::new();
         let [first, second] = [slab.insert('a'), slab.insert('b')];
         for (key, worker) in [(first, 0), (second, 255)] {
-            for kind in
-                [Kind::Registration, Kind::Configuration, Kind::Listener, Kind::Connection, Kind::Stream]
-            {
+            for kind in [1, 2, 3, 4, 5, 6].map(|bits| Kind::of(bits).unwrap()) {
                 let parts = parts(handle(kind, worker, key)).unwrap();
                 assert_eq!((parts.kind, parts.worker), (kind, worker));
                 assert_eq!(find(&slab, parts.place), Some(key));

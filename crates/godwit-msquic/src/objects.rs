@@ -39,6 +39,16 @@ impl<T> Table<T> {
         objects.remove(key)
     }
 
+    /// Takes all of them out.
+    pub(crate) fn clear(&self) {
+        let mut objects = self.objects.lock().unwrap_or_else(PoisonError::into_inner);
+        let keys: Vec<_> = objects.iter().map(|(key, _)| key).collect();
+        let gone: Vec<_> = keys.into_iter().filter_map(|key| objects.remove(key)).collect();
+        drop(objects);
+        // What ends with them may look here.
+        drop(gone);
+    }
+
     /// All of them.
     pub(crate) fn all(&self) -> Vec<Arc<T>> {
         let objects = self.objects.lock().unwrap_or_else(PoisonError::into_inner);

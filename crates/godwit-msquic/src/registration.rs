@@ -4,10 +4,19 @@ use crate::abi::ConnectionShutdownFlags;
 use crate::context::Context;
 use crate::handle::Kind;
 use crate::objects::Table;
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// All registrations.
 pub(crate) static REGISTRATIONS: Table<Registration> = Table::new(Kind::Registration);
+
+/// How many are left: with a handle, or with children.
+static LEFT: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether any registration is left. One whose handle is closed is, as long as it has children.
+pub(crate) fn are_any_left() -> bool {
+    LEFT.load(Ordering::Acquire) > 0
+}
 
 /// Whatever is opened in it counts as its child, until it is closed and nothing of it is left.
 #[derive(Debug, Default)]
@@ -23,10 +32,29 @@ pub(crate) type Closed = Box<dyn FnOnce() + Send>;
 #[derive(Default)]
 struct Children {
     count: usize,
+    /// The registration has a handle.
+    has_handle: bool,
+    /// The registration is among those that are left.
+    is_counted: bool,
     /// Connections that are begun now are to be shut down like this at once.
     shutdown: Option<(ConnectionShutdownFlags, u64)>,
     /// Who is told when there are no more.
     closed: Option<Closed>,
+}
+
+impl Children {
+    /// Counts the registration among those that are left, or no more.
+    fn count_registration(&mut self) {
+        let is_left = self.has_handle || self.count > 0;
+        if std::mem::replace(&mut self.is_counted, is_left) == is_left {
+            return;
+        }
+        if is_left {
+            LEFT.fetch_add(1, Ordering::AcqRel);
+        } else {
+            LEFT.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
 }
 
 impl std::fmt::Debug for Children {
@@ -36,6 +64,24 @@ impl std::fmt::Debug for Children {
 }
 
 impl Registration {
+    /// One that is to have a handle.
+    pub(crate) fn open() -> Arc<Self> {
+        let registration = Registration::default();
+        registration.set_has_handle(true);
+        Arc::new(registration)
+    }
+
+    /// Its handle is closed.
+    pub(crate) fn on_handle_closed(&self) {
+        self.set_has_handle(false);
+    }
+
+    fn set_has_handle(&self, has_handle: bool) {
+        let mut children = self.children();
+        children.has_handle = has_handle;
+        children.count_registration();
+    }
+
     pub(crate) fn context(&self) -> Option<Context> {
         *self.context.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -44,7 +90,7 @@ impl Registration {
         *self.context.lock().unwrap_or_else(PoisonError::into_inner) = Some(context);
     }
 
-    fn children(&self) -> std::sync::MutexGuard<'_, Children> {
+    fn children(&self) -> MutexGuard<'_, Children> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -52,12 +98,14 @@ impl Registration {
     pub(crate) fn on_child_opened(&self) {
         let mut children = self.children();
         children.count = children.count.saturating_add(1);
+        children.count_registration();
     }
 
     /// Something that was opened in it is closed.
     pub(crate) fn on_child_closed(&self) {
         let mut children = self.children();
         children.count = children.count.saturating_sub(1);
+        children.count_registration();
         let closed = if children.count == 0 { children.closed.take() } else { None };
         drop(children);
         self.changed.notify_all();
@@ -130,6 +178,18 @@ mod tests {
         registration.on_child_closed();
         is_told.recv().unwrap();
         registration.wait_for_children();
+    }
+
+    #[test]
+    fn it_is_left_as_long_as_it_has_a_handle_or_children() {
+        let registration = Registration::open();
+        let is_counted = || registration.children().is_counted;
+        assert!(is_counted() && are_any_left());
+        registration.on_child_opened();
+        registration.on_handle_closed();
+        assert!(is_counted() && are_any_left());
+        registration.on_child_closed();
+        assert!(!is_counted());
     }
 
     #[test]

@@ -11,8 +11,15 @@ use std::sync::Arc;
 /// # Errors
 /// [`Status::OUT_OF_MEMORY`] if that cannot be done.
 pub(crate) fn open() -> Result<Handle, Status> {
-    worker::start()?;
-    REGISTRATIONS.insert(Arc::default()).ok_or(Status::OUT_OF_MEMORY)
+    let opened = worker::start(|| {
+        let registration = Registration::open();
+        let handle = REGISTRATIONS.insert(Arc::clone(&registration));
+        if handle.is_none() {
+            registration.on_handle_closed();
+        }
+        handle
+    })?;
+    opened.ok_or(Status::OUT_OF_MEMORY)
 }
 
 /// Stops all listeners and shuts all connections down, and those that are begun from now on.

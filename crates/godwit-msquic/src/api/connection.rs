@@ -99,11 +99,7 @@ pub(super) unsafe extern "C" fn close(connection: Handle) {
         Some((key, returns_at_once, state.close_connection(cx, key)?))
     });
     let Some((key, returns_at_once, gate)) = closing.flatten() else { return };
-    if found.worker.is_current() {
-        crate::worker::deliver_all(found.worker, TurnOf::Connection(key));
-    } else if !returns_at_once {
-        gate.wait();
-    }
+    found.worker.tell_rest(TurnOf::Connection(key), (!returns_at_once).then_some(&*gate));
 }
 
 pub(super) unsafe extern "C" fn shutdown(

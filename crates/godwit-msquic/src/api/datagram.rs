@@ -1,6 +1,7 @@
 //! Sending datagrams.
 
 use crate::abi::{Buffer, Handle, SendFlags, Status};
+use crate::connection::Datagram;
 use crate::context::Context;
 use crate::handle::Kind;
 use bytes::BytesMut;
@@ -13,7 +14,7 @@ pub(super) unsafe extern "C" fn send(
     connection: Handle,
     buffers: *const Buffer,
     buffer_count: u32,
-    _flags: SendFlags,
+    flags: SendFlags,
     client_send_context: *mut c_void,
 ) -> Status {
     // SAFETY: the application has given the list of its buffers.
@@ -34,10 +35,13 @@ pub(super) unsafe extern "C" fn send(
         };
         data.extend_from_slice(bytes);
     }
-    let (data, context) = (data.freeze(), Context::new(client_send_context));
+    let datagram = Datagram {
+        data: data.freeze(),
+        context: Context::new(client_send_context),
+        unless_blocked: flags.contains(SendFlags::CANCEL_ON_BLOCKED),
+    };
     let found = super::Found::of(connection, Kind::Connection);
-    let sent =
-        found.and_then(|it| it.connection(|cx, state, key| state.send_datagram(cx, key, data, context)));
+    let sent = found.and_then(|it| it.connection(|cx, state, key| state.send_datagram(cx, key, datagram)));
     match sent {
         None => Status::INVALID_PARAMETER,
         Some(Ok(())) => Status::PENDING,

@@ -43,7 +43,7 @@ pub(super) unsafe extern "C" fn set_context(handle: Handle, context: *mut c_void
                 registration.set_context(context);
             }
         }
-        None => {}
+        Some(Kind::Execution) | None => {}
     }
 }
 
@@ -58,7 +58,7 @@ pub(super) unsafe extern "C" fn get_context(handle: Handle) -> *mut c_void {
             found.stream(|_, state, key| state.streams.get(key).map(|it| it.context)).flatten()
         }),
         Some(Kind::Registration) => REGISTRATIONS.get(handle).and_then(|registration| registration.context()),
-        None => None,
+        Some(Kind::Execution) | None => None,
     };
     context.map_or(null_mut(), Context::pointer)
 }
@@ -95,7 +95,7 @@ pub(super) unsafe extern "C" fn set_callback_handler(
                 })
             });
         }
-        Some(Kind::Registration | Kind::Configuration) | None => {}
+        Some(Kind::Registration | Kind::Configuration | Kind::Execution) | None => {}
     }
 }
 

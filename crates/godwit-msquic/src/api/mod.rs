@@ -6,6 +6,7 @@
 
 mod connection;
 mod datagram;
+mod execution;
 mod handles;
 mod library;
 mod objects;
@@ -53,9 +54,9 @@ pub(crate) static TABLE: ApiTable = ApiTable {
     connection_open_in_partition: connection::open_in_partition,
     stream_provide_receive_buffers: stream::provide_receive_buffers,
     connection_pool_create: pool::create,
-    execution_create: library::execution_create,
-    execution_delete: library::execution_delete,
-    execution_poll: library::execution_poll,
+    execution_create: execution::create,
+    execution_delete: execution::delete,
+    execution_poll: execution::poll,
     registration_close2: objects::registration_close2,
     connection_export_keying_material: connection::export_keying_material,
 };

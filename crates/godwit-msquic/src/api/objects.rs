@@ -43,6 +43,7 @@ pub(super) unsafe extern "C" fn registration_open(
 
 pub(super) unsafe extern "C" fn registration_close(registration: Handle) {
     if let Some(registration) = REGISTRATIONS.remove(registration) {
+        registration.on_handle_closed();
         registration.wait_for_children();
     }
 }
@@ -54,6 +55,7 @@ pub(super) unsafe extern "C" fn registration_close2(
 ) {
     let Some(handler) = handler else { return };
     if let Some(registration) = REGISTRATIONS.remove(registration) {
+        registration.on_handle_closed();
         // SAFETY: the application has given a function that can be called with this.
         registration.when_closed(unsafe { registration::told_by(handler, Context::new(context)) });
     }

@@ -2,8 +2,8 @@
 
 use super::{Found, with_connection};
 use crate::abi::{
-    Boolean, Buffer, Handle, SendFlags, Status, StreamCallbackHandler, StreamOpenFlags, StreamShutdownFlags,
-    StreamStartFlags, UINT62_MAX,
+    Boolean, Buffer, Handle, SendFlags, Setting, Status, StreamCallbackHandler, StreamOpenFlags,
+    StreamShutdownFlags, StreamStartFlags, UINT62_MAX,
 };
 use crate::context::Context;
 use crate::handle::{self, Kind};
@@ -38,6 +38,7 @@ pub(super) unsafe extern "C" fn open(
             return Err(Status::OUT_OF_MEMORY);
         }
         let mut opened = Stream::local(key, direction, handler, Context::new(context));
+        opened.receiving.show_several(owner.setting(Setting::StreamMultiReceiveEnabled) != 0);
         if flags.contains(StreamOpenFlags::APP_OWNED_BUFFERS) {
             opened.receiving.receive_into_own();
         }
@@ -62,11 +63,7 @@ pub(super) unsafe extern "C" fn close(stream: Handle) {
         Some((key, state.close_stream(cx, key)?))
     });
     let Some((key, gate)) = closing.flatten() else { return };
-    if found.worker.is_current() {
-        crate::worker::deliver_all(found.worker, TurnOf::Stream(key));
-    } else {
-        gate.wait();
-    }
+    found.worker.tell_rest(TurnOf::Stream(key), Some(&gate));
 }
 
 pub(super) unsafe extern "C" fn start(stream: Handle, flags: StreamStartFlags) -> Status {
@@ -158,7 +155,7 @@ pub(super) unsafe extern "C" fn send(
 
 pub(super) unsafe extern "C" fn receive_complete(stream: Handle, buffer_length: u64) {
     if let Some(found) = Found::of(stream, Kind::Stream) {
-        found.stream(|_, state, key| state.receive_complete(key, buffer_length));
+        found.stream(|cx, state, key| state.receive_complete(cx, key, buffer_length));
     }
 }
 

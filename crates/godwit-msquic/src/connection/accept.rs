@@ -102,10 +102,8 @@ impl State {
     /// Ends connections whose clients have given up, or waited too long, before the application has said with what they are
     /// to be served.
     pub(crate) fn end_expired(&mut self, cx: &mut ShardCx<'_>) {
-        let is_gone = |incoming: &IncomingKey| cx.endpoint().incoming(*incoming).is_none();
-        let gone: Vec<Key> =
-            self.incoming.extract_if(|incoming, _| is_gone(incoming)).map(|(_, key)| key).collect();
-        for key in gone {
+        while let Some(incoming) = cx.endpoint_mut().next_gone_incoming() {
+            let Some(key) = self.incoming.remove(&incoming) else { continue };
             if let Some(connection) = self.connections.get_mut(key) {
                 connection.incoming = None;
             }

@@ -3,13 +3,12 @@
 //! What is suspected lost may still turn out to have come. That is waited for during two probe timeouts, as long as the peer
 //! acknowledges others (RFC 9002 section 6.2.1); then it is told as lost.
 
+use super::Datagram;
 use crate::abi::{DatagramSendState, Status};
-use crate::context::Context;
 use crate::worker::{ConnectionNews, State};
-use bytes::Bytes;
 use godwit_base::slab::Key;
 use godwit_engine::ShardCx;
-use godwit_transport::{ConnKey, ConnectionStats, DatagramOutcome};
+use godwit_transport::{ConnKey, ConnectionStats, DatagramOutcome, SendDatagramError};
 use std::time::Duration;
 
 /// How long what is suspected lost may yet turn out to have come, in probe timeouts.
@@ -18,6 +17,19 @@ const PATIENCE: u32 = 2;
 /// How long it is waited for what is suspected lost.
 fn patience(stats: &ConnectionStats) -> Duration {
     stats.rtt.saturating_add(stats.rtt_variance.saturating_mul(4)).saturating_mul(PATIENCE)
+}
+
+/// Has the transport send it.
+fn hand_over(
+    transport: &mut godwit_transport::Connection,
+    Datagram { data, unless_blocked, .. }: Datagram,
+    number: u64,
+) -> Result<(), SendDatagramError> {
+    if unless_blocked {
+        transport.send_datagram_unless_blocked(data, Some(number))
+    } else {
+        transport.send_datagram(data, Some(number))
+    }
 }
 
 impl State {
@@ -69,8 +81,8 @@ impl State {
     /// What was to be sent before it was known whether the server takes datagrams is sent, or canceled.
     pub(super) fn send_early_datagrams(&mut self, cx: &mut ShardCx<'_>, key: Key, conn: ConnKey) {
         let Some(connection) = self.connections.get_mut(key) else { return };
-        for (number, data) in connection.datagrams.take_waiting() {
-            let sent = cx.endpoint_mut().with(conn, |transport| transport.send_datagram(data, Some(number)));
+        for (number, datagram) in connection.datagrams.take_waiting() {
+            let sent = cx.endpoint_mut().with(conn, |transport| hand_over(transport, datagram, number));
             if matches!(sent, Some(Ok(()))) {
                 continue;
             }
@@ -99,8 +111,7 @@ impl State {
         &mut self,
         cx: &mut ShardCx<'_>,
         key: Key,
-        data: Bytes,
-        context: Context,
+        datagram: Datagram,
     ) -> Result<(), Status> {
         let connection = self.connections.get_mut(key).ok_or(Status::INVALID_PARAMETER)?;
         if !connection.is_open() {
@@ -109,11 +120,12 @@ impl State {
         let number = connection.datagrams.next;
         if !connection.is_connected && !connection.is_server {
             // Whether the server takes datagrams is not known yet.
-            return connection.datagrams.wait(data, context);
+            return connection.datagrams.wait(datagram);
         }
         let conn = connection.key.ok_or(Status::INVALID_STATE)?;
-        let outcome = cx.endpoint_mut().with(conn, |transport| transport.send_datagram(data, Some(number)));
-        use godwit_transport::SendDatagramError::{Closed, TooLarge, Unsupported};
+        let context = datagram.context;
+        let outcome = cx.endpoint_mut().with(conn, |transport| hand_over(transport, datagram, number));
+        use SendDatagramError::{Closed, TooLarge, Unsupported};
         match outcome.ok_or(Status::INVALID_STATE)? {
             Ok(()) => {}
             Err(Unsupported) => return Err(Status::INVALID_STATE),

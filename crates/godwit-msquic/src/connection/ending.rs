@@ -7,7 +7,7 @@
 use super::INTERNAL_ERROR;
 use crate::abi::{ConnectionShutdownFlags, PerformanceCounter, Status};
 use crate::counters;
-use crate::worker::{ConnectionNews, Gate, News, State};
+use crate::worker::{ConnectionNews, Gate, State};
 use bytes::Bytes;
 use godwit_base::slab::Key;
 use godwit_engine::ShardCx;
@@ -239,6 +239,8 @@ impl State {
 
     /// Nothing is left to tell about a connection. It stays as long as there are handles of its streams.
     pub(crate) fn forget_connection(&mut self, key: Key) {
+        // Where the transport discards it, that is all that is heard of it.
+        self.some_are_over = true;
         let Some(connection) = self.connections.get_mut(key) else { return };
         connection.is_forgotten = true;
         if let Some(gate) = &connection.closing {
@@ -247,7 +249,7 @@ impl State {
         if let Some(conn) = connection.key.take() {
             self.forget_place(conn);
         }
-        self.news.retain(|news| !matches!(news, News::Connection(of, _) if *of == key));
+        self.news.forget_connection(key);
         let streams = self.connections.get(key).map(|it| it.all_streams.clone()).unwrap_or_default();
         for stream in streams {
             if self.streams.get(stream).is_some_and(|stream| !stream.is_owned) {

@@ -15,6 +15,7 @@ use std::time::Duration;
 impl State {
     /// Something happened on a connection.
     pub(crate) fn on_transport_event(&mut self, cx: &mut ShardCx<'_>, conn: ConnKey, event: Event) {
+        self.some_are_over |= matches!(event, Event::Drained);
         let Some(key) = self.place(conn) else { return };
         match event {
             Event::Connected => self.on_connected(cx, key, conn),

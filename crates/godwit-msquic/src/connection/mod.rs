@@ -29,6 +29,7 @@ use bytes::Bytes;
 use godwit_base::SocketId;
 use godwit_base::slab::Key;
 use godwit_transport::{ConnKey, ConnectionStats, Direction, IncomingKey, StreamId};
+pub(crate) use outstanding_datagrams::Datagram;
 use outstanding_datagrams::Datagrams;
 use resumption::Resumption;
 use std::collections::{BTreeSet, HashMap, VecDeque};

@@ -10,6 +10,15 @@ use std::time::Duration;
 /// Datagrams that wait for the handshake, at most.
 const MOST_EARLY: usize = 1024;
 
+/// A datagram to send.
+#[derive(Debug)]
+pub(crate) struct Datagram {
+    pub(crate) data: Bytes,
+    pub(crate) context: Context,
+    /// It is of no use later.
+    pub(crate) unless_blocked: bool,
+}
+
 /// A connection's datagrams.
 #[derive(Debug, Default)]
 pub(crate) struct Datagrams {
@@ -17,7 +26,7 @@ pub(crate) struct Datagrams {
     contexts: HashMap<u64, Context>,
     pub(super) next: u64,
     /// Those that wait for the handshake, by their numbers.
-    waiting: Vec<(u64, Bytes)>,
+    waiting: Vec<(u64, Datagram)>,
     /// Those that are suspected lost, by when that was told.
     pub(super) suspects: VecDeque<(Time, u64)>,
     /// Whether they can be sent, and of how many bytes, as was told last.
@@ -42,16 +51,16 @@ impl Datagrams {
     ///
     /// # Errors
     /// [`Status::OUT_OF_MEMORY`] if too many wait already.
-    pub(super) fn wait(&mut self, data: Bytes, context: Context) -> Result<(), Status> {
+    pub(super) fn wait(&mut self, datagram: Datagram) -> Result<(), Status> {
         if self.waiting.len() >= MOST_EARLY {
             return Err(Status::OUT_OF_MEMORY);
         }
-        let number = self.enter(context);
-        self.waiting.push((number, data));
+        let number = self.enter(datagram.context);
+        self.waiting.push((number, datagram));
         Ok(())
     }
 
-    pub(super) fn take_waiting(&mut self) -> Vec<(u64, Bytes)> {
+    pub(super) fn take_waiting(&mut self) -> Vec<(u64, Datagram)> {
         std::mem::take(&mut self.waiting)
     }
 
@@ -110,13 +119,17 @@ mod tests {
         assert!(datagrams.context(lost, false).is_none() && datagrams.context(young, false).is_none());
     }
 
+    fn early() -> Datagram {
+        Datagram { data: Bytes::new(), context: Context::NONE, unless_blocked: false }
+    }
+
     #[test]
     fn not_too_many_wait() {
         let mut datagrams = Datagrams::default();
         for _ in 0..MOST_EARLY {
-            assert_eq!(datagrams.wait(Bytes::new(), Context::NONE), Ok(()));
+            assert_eq!(datagrams.wait(early()), Ok(()));
         }
-        assert_eq!(datagrams.wait(Bytes::new(), Context::NONE), Err(Status::OUT_OF_MEMORY));
+        assert_eq!(datagrams.wait(early()), Err(Status::OUT_OF_MEMORY));
         assert_eq!(datagrams.take_waiting().len(), MOST_EARLY);
         assert_eq!(datagrams.end().len(), MOST_EARLY);
         assert!(datagrams.end().is_empty());

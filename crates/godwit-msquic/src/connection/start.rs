@@ -15,6 +15,7 @@ use godwit_engine::ShardCx;
 use godwit_transport::{ConnectError, Direction};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The server that a connection is to be started to.
 #[derive(Debug, Clone)]
@@ -205,8 +206,12 @@ impl State {
         connection.parameters.on_begun(cx.now());
         let ideal = IDEAL_SEND_BUFFER;
         let tells_statistics = connection.setting(Setting::NetStatsEventEnabled) != 0;
+        let dscp = connection.parameters.dscp();
+        let answer = Duration::from_millis(connection.setting(Setting::DisconnectTimeoutMs));
         cx.endpoint_mut().with(conn, |transport| {
             transport.watch_close();
+            transport.set_answer_timeout(Some(answer));
+            transport.set_dscp(dscp);
             transport.watch_ideal_buffer(ideal);
             transport.watch_evidence(&transport.evidence());
             if tells_statistics {

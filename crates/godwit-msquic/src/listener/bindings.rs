@@ -3,8 +3,7 @@
 //!
 //! A listener without an address, or with one of no family, is at every address of both families.
 //!
-//! The sockets of an address stay as long as connections use them. A listener that comes to that address meanwhile has them
-//! again.
+//! An address that its listeners have left is kept as long as there are connections, and a new listener can have it.
 
 use super::Listener;
 use crate::abi::{Address, Status};
@@ -17,18 +16,29 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// An address, and who listens there.
 struct Binding {
+    /// The workers that have its sockets.
+    pool: &'static Pool,
     asked: SocketAddr,
     bound: SocketAddr,
     socket: SocketId,
     /// Nobody: the sockets are closed when no connection uses them any more.
-    listeners: Vec<(Arc<Listener>, Vec<Bytes>)>,
+    listeners: Vec<Entry>,
+    /// The workers are closing the sockets.
+    is_closing: bool,
 }
+
+/// A listener with the protocols that it is for.
+type Entry = (Arc<Listener>, Vec<Bytes>);
 
 impl Binding {
     /// Whether clients that came to `other` could have come here, were there no narrower address.
     fn is_wider_than(&self, other: &Binding) -> bool {
         let is_of_family = self.asked.is_ipv6() || other.asked.is_ipv4();
-        self.bound.port() == other.bound.port() && self.asked.ip().is_unspecified() && is_of_family
+        self.has_port(other.pool, other.bound.port()) && self.asked.ip().is_unspecified() && is_of_family
+    }
+
+    fn has_port(&self, pool: &Pool, port: u16) -> bool {
+        std::ptr::eq(self.pool, pool) && self.bound.port() == port
     }
 
     fn find(&self, alpn: &[&[u8]]) -> Option<(Arc<Listener>, Bytes)> {
@@ -88,74 +98,75 @@ pub(super) fn add(
 ) -> Result<SocketAddr, Status> {
     let wanted = address.and_then(Address::socket_address);
     let port = address.map_or(0, Address::port);
+    let is_any_family = wanted.is_none();
     let wanted = wanted.unwrap_or_else(|| (Ipv6Addr::UNSPECIFIED, port).into());
     let pool = pool().ok_or(Status::INVALID_STATE)?;
     let _changing = CHANGING.lock().unwrap_or_else(PoisonError::into_inner);
     let entry = (Arc::clone(listener), alpn.to_vec());
-    let bound = match join(pool, wanted, entry)? {
-        Joined::There(bound) => bound,
-        Joined::NotThere { entry, beside } => {
-            let outcome = pool.bind(wanted, beside).or_else(|error| match wanted_family(address) {
-                // There is no IPv6 here, and it was not asked for.
-                None if error.kind() != std::io::ErrorKind::AddrInUse => {
-                    pool.bind((Ipv4Addr::UNSPECIFIED, port).into(), beside)
-                }
-                _ => Err(error),
-            });
-            let (socket, bound) = outcome.map_err(|error| status_of(&error))?;
-            bindings().push(Binding { asked: wanted, bound, socket, listeners: vec![entry] });
-            bound
-        }
+    let bound = match join(pool, wanted, &entry)? {
+        Some(bound) => bound,
+        None => bind(pool, wanted, is_any_family, entry).map_err(|error| status_of(&error))?,
     };
     Ok(told(bound, address))
 }
 
-fn wanted_family(address: Option<&Address>) -> Option<SocketAddr> {
-    address.and_then(Address::socket_address)
-}
-
-/// A listener with the protocols that it is for.
-type Entry = (Arc<Listener>, Vec<Bytes>);
-
-/// Whether a listener has joined others, or the sockets that they have left.
-enum Joined {
-    There(SocketAddr),
-    /// There is nothing at this address; `beside`: but there is at others with this port.
-    NotThere {
-        entry: Entry,
-        beside: bool,
-    },
-}
-
-/// Has a listener join those at its address, or take over what is left of them.
-fn join(pool: &Pool, wanted: SocketAddr, entry: Entry) -> Result<Joined, Status> {
-    let is_at = |it: &Binding| it.asked.ip() == wanted.ip() && it.bound.port() == wanted.port();
-    let mut all = bindings();
+/// Has a listener join those at its address, or take over what they have left; `None` if there is neither.
+fn join(pool: &'static Pool, wanted: SocketAddr, entry: &Entry) -> Result<Option<SocketAddr>, Status> {
     if wanted.port() == 0 {
-        return Ok(Joined::NotThere { entry, beside: false });
+        return Ok(None);
     }
-    if let Some(binding) = all.iter_mut().find(|it| is_at(it) && !it.listeners.is_empty()) {
+    let mut all = bindings();
+    let is_at = |it: &&mut Binding| it.asked.ip() == wanted.ip() && it.has_port(pool, wanted.port());
+    let Some(binding) = all.iter_mut().find(is_at) else { return Ok(None) };
+    if !binding.is_closing {
         let taken = |protocol: &Bytes| binding.listeners.iter().any(|(_, alpn)| alpn.contains(protocol));
         if entry.1.iter().any(taken) {
             return Err(Status::ALPN_IN_USE);
         }
-        binding.listeners.push(entry);
-        return Ok(Joined::There(binding.bound));
+        binding.listeners.push(entry.clone());
+        return Ok(Some(binding.bound));
     }
+    let (socket, bound) = (binding.socket, binding.bound);
     // Workers' locks are taken, under which they look for listeners here.
-    let left = all.iter().find(|it| is_at(it)).map(|it| (it.socket, it.bound));
     drop(all);
-    if let Some((socket, bound)) = left {
-        if pool.keep(socket, bound).map_err(|error| status_of(&error))? {
-            if let Some(binding) = bindings().iter_mut().find(|it| it.socket == socket) {
-                binding.listeners.push(entry);
-            }
-            return Ok(Joined::There(bound));
+    if pool.keep(socket, bound).map_err(|error| status_of(&error))? {
+        if let Some(binding) = bindings().iter_mut().find(|it| it.socket == socket) {
+            binding.is_closing = false;
+            binding.listeners.push(entry.clone());
         }
-        bindings().retain(|it| it.socket != socket);
+        return Ok(Some(bound));
     }
-    let beside = bindings().iter().any(|it| it.bound.port() == wanted.port());
-    Ok(Joined::NotThere { entry, beside })
+    bindings().retain(|it| it.socket != socket);
+    Ok(None)
+}
+
+/// Has a listener be at an address at which there is none.
+fn bind(
+    pool: &'static Pool,
+    wanted: SocketAddr,
+    is_any_family: bool,
+    entry: Entry,
+) -> std::io::Result<SocketAddr> {
+    let port = wanted.port();
+    let beside = port != 0 && bindings().iter().any(|it| it.has_port(pool, port));
+    let outcome = pool.bind(wanted, beside).or_else(|error| {
+        // There is no IPv6 here, and it was not asked for.
+        if is_any_family && error.kind() != std::io::ErrorKind::AddrInUse {
+            pool.bind((Ipv4Addr::UNSPECIFIED, port).into(), beside)
+        } else {
+            Err(error)
+        }
+    });
+    let (socket, bound) = outcome?;
+    bindings().push(Binding {
+        pool,
+        asked: wanted,
+        bound,
+        socket,
+        listeners: vec![entry],
+        is_closing: false,
+    });
+    Ok(bound)
 }
 
 /// The address as its listener is told it.
@@ -165,21 +176,32 @@ fn told(bound: SocketAddr, asked: Option<&Address>) -> SocketAddr {
     SocketAddr::new(ip, bound.port())
 }
 
-/// A listener listens no more. The sockets are closed after the last of them, once no connection uses them.
+/// A listener listens no more. The sockets are closed with the last of them, once no connection uses any.
 pub(super) fn remove(listener: &Arc<Listener>) {
-    let Some(pool) = pool() else { return };
-    let _changing = CHANGING.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut all = bindings();
-    let mut left = Vec::new();
-    for binding in all.iter_mut().filter(|it| !it.listeners.is_empty()) {
+    for binding in bindings().iter_mut() {
         binding.listeners.retain(|(other, _)| !Arc::ptr_eq(other, listener));
-        if binding.listeners.is_empty() {
-            left.push(binding.socket);
-        }
     }
-    let vacant: Vec<SocketId> = all.iter().filter(|it| it.listeners.is_empty()).map(|it| it.socket).collect();
-    drop(all);
-    left.into_iter().for_each(|socket| pool.unbind(socket));
-    let closed: Vec<SocketId> = vacant.into_iter().filter(|socket| !pool.has_socket(*socket)).collect();
+    close_unused_bindings();
+}
+
+/// Closes the sockets of addresses that listeners have left and no connection uses any more. No lock may be held.
+pub(crate) fn close_unused_bindings() {
+    if !bindings().iter().any(|it| it.listeners.is_empty()) {
+        return;
+    }
+    let _changing = CHANGING.lock().unwrap_or_else(PoisonError::into_inner);
+    let of = |is_closing: bool| -> Vec<(SocketId, &'static Pool)> {
+        let all = bindings();
+        let left = all.iter().filter(|it| it.listeners.is_empty() && it.is_closing == is_closing);
+        left.map(|it| (it.socket, it.pool)).collect()
+    };
+    let closed: Vec<SocketId> =
+        of(true).into_iter().filter(|(socket, pool)| !pool.has_socket(*socket)).map(|it| it.0).collect();
     bindings().retain(|it| !closed.contains(&it.socket));
+    for (socket, pool) in of(false).into_iter().filter(|(socket, pool)| !pool.uses(*socket)) {
+        if let Some(binding) = bindings().iter_mut().find(|it| it.socket == socket) {
+            binding.is_closing = true;
+        }
+        pool.unbind(socket);
+    }
 }

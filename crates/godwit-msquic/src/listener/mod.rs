@@ -2,7 +2,7 @@
 
 mod bindings;
 
-pub(crate) use bindings::{Asked, NoListener, choose};
+pub(crate) use bindings::{Asked, NoListener, choose, close_unused_bindings};
 
 use crate::abi::{
     Address, ListenerCallbackHandler, ListenerEvent, ListenerStatistics, PerformanceCounter, Status,
@@ -49,6 +49,13 @@ struct State {
     cibir: Vec<u8>,
     /// The worker that all of its connections are to be at.
     partition: Option<u16>,
+}
+
+impl State {
+    /// Whether a call is under way on another thread than these.
+    fn is_called_elsewhere(&self, threads: &[ThreadId]) -> bool {
+        self.calls.iter().any(|call| !threads.contains(call))
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -192,7 +199,9 @@ impl Listener {
             state.calls.swap_remove(at);
         }
         drop(state);
-        self.tell_stopped();
+        // Who closes it in another callback waits for this one.
+        self.changed.notify_all();
+        self.tell_stopped(&[]);
         status
     }
 
@@ -235,27 +244,29 @@ impl Listener {
         state.phase = Phase::Stopping;
         drop(state);
         bindings::remove(self);
-        self.tell_stopped();
+        self.tell_stopped(&[]);
     }
 
-    /// The application closes it: it is stopped, and that was told, when this returns, unless this is one of its callbacks.
+    /// The application closes it: it is stopped, and that was told, when this returns, unless that is being told on this thread.
+    /// In another of its callbacks it is told within that one, for what belongs to the listener may be gone when it returns.
     pub(crate) fn close(self: &Arc<Self>) {
         self.state().is_closed = true;
         self.stop();
         let thread = std::thread::current().id();
         let is_busy = |state: &mut State| match state.phase {
             Phase::Stopped | Phase::Started => false,
-            Phase::Stopping => !state.calls.contains(&thread),
+            Phase::Stopping => state.is_called_elsewhere(&[thread]),
             Phase::Telling(teller) => teller != thread,
         };
         let waited = self.changed.wait_while(self.state(), is_busy);
         drop(waited.unwrap_or_else(PoisonError::into_inner));
+        self.tell_stopped(&[thread]);
     }
 
-    /// Tells that it has stopped, if it is to and no other call is under way.
-    fn tell_stopped(&self) {
+    /// Tells that it has stopped, if it is to and no call is under way but on these threads.
+    fn tell_stopped(&self, but_on: &[ThreadId]) {
         let mut state = self.state();
-        if !matches!(state.phase, Phase::Stopping) || !state.calls.is_empty() {
+        if !matches!(state.phase, Phase::Stopping) || state.is_called_elsewhere(but_on) {
             return;
         }
         state.phase = Phase::Telling(std::thread::current().id());

@@ -6,8 +6,7 @@ use crate::abi::parameters::{global as p, private_global as private};
 use crate::abi::plain::{read, read_all};
 use crate::abi::{
     AeadAlgorithmType, Boolean, GLOBAL_EXECUTION_CONFIG_MIN_SIZE, GlobalSettings, LoadBalancingMode,
-    ParameterId, STATELESS_RESET_KEY_LENGTH, SettingValues, StatelessRetryConfig, StatisticsV2, Status,
-    TlsProvider, XdpMapConfig,
+    ParameterId, SettingValues, StatelessRetryConfig, StatisticsV2, Status, TlsProvider, XdpMapConfig,
 };
 use crate::configuration::CONFIGURATIONS;
 use crate::{settings, worker};
@@ -65,7 +64,7 @@ pub(super) fn get(parameter: ParameterId, room: &mut Room<'_>) -> Result<(), Sta
 }
 
 pub(super) fn set(parameter: ParameterId, given: &Given<'_>) -> Result<(), Status> {
-    let has_started = worker::pool().is_some();
+    let has_started = worker::has_started();
     match parameter {
         p::RETRY_MEMORY_PERCENT => set_retry_memory(given.exactly()?),
         p::LOAD_BALACING_MODE => set_load_balancing(given.exactly()?),
@@ -79,11 +78,11 @@ pub(super) fn set(parameter: ParameterId, given: &Given<'_>) -> Result<(), Statu
         p::EXECUTION_CONFIG => set_execution(given, has_started),
         p::STATELESS_RESET_KEY if !has_started => Err(Status::INVALID_STATE),
         p::STATELESS_RESET_KEY => {
-            // Keys of resets are bound to the workers' other secrets: it is taken note of, and they stay.
-            let is_key = given.length() == STATELESS_RESET_KEY_LENGTH as usize && given.bytes().is_ok();
-            if is_key { Ok(()) } else { Err(Status::INVALID_PARAMETER) }
+            let key = given.bytes().ok().and_then(|bytes| bytes.try_into().ok());
+            worker::set_reset_key(key.ok_or(Status::INVALID_PARAMETER)?);
+            Ok(())
         }
-        p::STATELESS_RETRY_CONFIG => check_retry_config(&given.at_least()?),
+        p::STATELESS_RETRY_CONFIG => set_retry_config(&given.at_least()?),
         p::XDP_MAP_CONFIG => set_xdp_maps(given, has_started),
         private::VERSION_NEGOTIATION_ENABLED => {
             of_library().versions.negotiated = Some(Boolean(given.at_least::<u8>()?).is_true());
@@ -203,15 +202,19 @@ fn set_execution(given: &Given<'_>, has_started: bool) -> Result<(), Status> {
     Ok(())
 }
 
-/// Tokens are sealed with keys of the workers' own, which change by themselves.
-fn check_retry_config(config: &StatelessRetryConfig) -> Result<(), Status> {
+fn set_retry_config(config: &StatelessRetryConfig) -> Result<(), Status> {
     let length = match config.algorithm {
         AeadAlgorithmType::AES_128_GCM => 16,
         AeadAlgorithmType::AES_256_GCM => 32,
         _ => return Err(Status::INVALID_PARAMETER),
     };
-    let is_whole = !config.secret.is_null() && config.rotation_ms != 0 && config.secret_length == length;
-    if is_whole { Ok(()) } else { Err(Status::INVALID_PARAMETER) }
+    if config.secret.is_null() || config.rotation_ms == 0 || config.secret_length != length {
+        return Err(Status::INVALID_PARAMETER);
+    }
+    // SAFETY: the application has given so many bytes, and leaves them as they are during the call.
+    let secret = unsafe { std::slice::from_raw_parts(config.secret, length as usize) };
+    worker::set_token_secret(secret, config.rotation_ms);
+    Ok(())
 }
 
 fn xdp_maps(kept: &[u8], room: &mut Room<'_>) -> Result<(), Status> {

@@ -118,6 +118,11 @@ impl OfConnection {
         }
     }
 
+    /// How the network is to treat what is sent.
+    pub(crate) const fn dscp(&self) -> u8 {
+        self.dscp
+    }
+
     /// Sets by what processes tell its datagrams apart: the offset, and the bytes.
     ///
     /// # Errors

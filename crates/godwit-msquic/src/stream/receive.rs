@@ -1,8 +1,8 @@
 //! Receiving on a stream.
 //!
 //! What has come is shown to the application where the transport has it, several pieces at a time, and is let go of as far
-//! as the application has taken it. While it has not taken what it was shown, nothing more is fetched, so that flow control
-//! holds the peer back.
+//! as the application has taken it. Until then it holds the peer back (RFC 9000 section 4.2), whether more is shown meanwhile or
+//! not: a slow application holds no more of a stream than its window.
 
 use super::Start;
 use super::receiving::{Showing, Shown};
@@ -12,9 +12,6 @@ use crate::worker::{State, StreamNews};
 use godwit_base::slab::Key;
 use godwit_engine::ShardCx;
 use godwit_transport::{ReadChunk, ReadError};
-
-/// Pieces that are shown at once, at most.
-const MOST_PIECES: usize = 64;
 
 /// The transport's code for data that there is no room for (RFC 9000 section 20.1).
 const FLOW_CONTROL_ERROR: u64 = 0x3;
@@ -49,13 +46,12 @@ impl State {
         let is_empty = transport.readable(id).is_some_and(|there| there.len == 0 && !there.ends);
         if is_empty && let Err(error) = transport.read(now, id, 1) {
             cx.endpoint_mut().touch(conn);
-            self.on_read_error(key, error);
+            self.on_read_error(cx, key, error);
         }
     }
 
     /// What is to be shown now, if anything is. What the peer has given up is told instead.
     pub(crate) fn show(&mut self, cx: &mut ShardCx<'_>, key: Key) -> Option<Shown> {
-        let now = cx.now();
         // The transport forgets it when all has been read.
         let is_early = self.shows_early(cx, key);
         let stream = self.streams.get_mut(key).filter(|stream| stream.receiving.may_show())?;
@@ -64,17 +60,16 @@ impl State {
         if let Some(transport) = cx.endpoint_mut().connection_mut(conn).filter(|_| receiving.readable) {
             let mut changed = false;
             receiving.reliable = transport.reliable_size(id).or(receiving.reliable);
-            while receiving.readable && receiving.held.len() < MOST_PIECES {
+            while receiving.readable && receiving.has_room_for_pieces() {
                 let room = receiving.room();
                 if room == 0 && transport.readable(id).is_some_and(|there| there.len > 0) {
                     break;
                 }
                 // Where there is no room, there are no bytes either, but perhaps the end.
-                match transport.read(now, id, room.max(1)) {
-                    Ok(ReadChunk::Data(piece)) => {
-                        receiving.hold(piece);
-                        changed = true;
-                    }
+                let read = transport.read_held(id, room.max(1));
+                changed |= !matches!(read, Ok(ReadChunk::Blocked));
+                match read {
+                    Ok(ReadChunk::Data(piece)) => receiving.hold(piece),
                     Ok(ReadChunk::Finished) => (receiving.fin, receiving.readable) = (true, false),
                     Ok(ReadChunk::Blocked) => receiving.readable = false,
                     Err(error) => {
@@ -88,12 +83,13 @@ impl State {
             }
         }
         let receiving = &mut self.streams.get_mut(key)?.receiving;
-        if let Some(error) = receiving.reset.take_if(|_| receiving.held_bytes == 0) {
-            self.on_read_error(key, error);
+        let is_all_shown = receiving.unshown_bytes() == 0;
+        if let Some(error) = receiving.reset.take_if(|_| is_all_shown) {
+            self.on_read_error(cx, key, error);
             return None;
         }
-        if receiving.held_bytes == 0 && !receiving.fin {
-            let lacks_room = receiving.readable && receiving.room() == 0;
+        if receiving.unshown_bytes() == 0 && !receiving.has_only_end() {
+            let lacks_room = receiving.own.is_some() && receiving.readable && receiving.room() == 0;
             let transport = cx.endpoint().connection(conn).filter(|_| lacks_room);
             let waiting = transport.and_then(|transport| transport.readable(id)).map_or(0, |there| there.len);
             if waiting > 0 {
@@ -101,15 +97,7 @@ impl State {
             }
             return None;
         }
-        receiving.showing = Showing::InCallback { taken: None, enabled: None };
-        let fin = if receiving.fin { ReceiveFlags::FIN } else { ReceiveFlags::NONE };
-        let early = if is_early { ReceiveFlags::ZERO_RTT } else { ReceiveFlags::NONE };
-        Some(Shown {
-            pieces: receiving.held.iter().cloned().collect(),
-            offset: receiving.offset,
-            bytes: receiving.held_bytes,
-            flags: fin.union(early),
-        })
+        Some(receiving.show(if is_early { ReceiveFlags::ZERO_RTT } else { ReceiveFlags::NONE }))
     }
 
     /// Whether some of what is to be shown next has come in 0-RTT packets: of a stream that began with them what comes first,
@@ -117,44 +105,68 @@ impl State {
     fn shows_early(&self, cx: &ShardCx<'_>, key: Key) -> bool {
         let Some(stream) = self.streams.get(key) else { return false };
         let connection = self.connections.get(stream.connection);
-        let may_be = stream.receiving.offset == 0 || connection.is_some_and(|it| !it.is_connected);
+        let may_be = stream.receiving.is_at_start() || connection.is_some_and(|it| !it.is_connected);
         may_be && self.is_early(cx, key)
     }
 
-    fn on_read_error(&mut self, key: Key, error: ReadError) {
+    fn on_read_error(&mut self, cx: &mut ShardCx<'_>, key: Key, error: ReadError) {
         let Some(stream) = self.streams.get_mut(key).filter(|stream| !stream.receiving.is_over) else {
             return;
         };
         if let ReadError::Reset(code) = error {
             stream.receiving.end();
+            self.release_received(cx, key);
             self.tell_stream(key, StreamNews::PeerSendAborted { code });
         }
         self.settle_stream(key);
     }
 
     /// The callback has returned, and has left `total` as what it has taken.
-    pub(crate) fn on_shown(&mut self, key: Key, status: Status, total: u64) {
+    pub(crate) fn on_shown(&mut self, cx: &mut ShardCx<'_>, key: Key, status: Status, total: u64) {
         let Some(stream) = self.streams.get_mut(key) else { return };
         let receiving = &mut stream.receiving;
         let Showing::InCallback { taken, enabled } = receiving.showing else { return };
         let shown = receiving.held_bytes;
         receiving.showing = Showing::No;
         let was_taken = taken.unwrap_or(0);
+        if receiving.shows_several() {
+            let of_callback = if status == Status::PENDING { 0 } else { total };
+            if status != Status::PENDING || was_taken > 0 {
+                self.complete_some(cx, key, was_taken.saturating_add(of_callback));
+            } else {
+                self.tell_receive(key);
+            }
+        } else {
+            self.on_one_shown(cx, key, status, (taken, total), shown);
+        }
+        if let Some(enabled) = enabled {
+            self.set_receive_enabled(key, enabled);
+        }
+    }
+
+    /// As [`State::on_shown`], of a stream that shows one thing at a time.
+    fn on_one_shown(
+        &mut self,
+        cx: &mut ShardCx<'_>,
+        key: Key,
+        status: Status,
+        (taken, total): (Option<u64>, u64),
+        shown: u64,
+    ) {
+        let Some(stream) = self.streams.get_mut(key) else { return };
+        let (receiving, was_taken) = (&mut stream.receiving, taken.unwrap_or(0));
         match status {
             Status::PENDING if taken.is_none() => {
                 receiving.showing = Showing::Kept { bytes: shown };
             }
-            Status::PENDING => self.complete_receive(key, was_taken, shown),
+            Status::PENDING => self.complete_receive(cx, key, was_taken, shown),
             Status::CONTINUE => {
                 receiving.take(was_taken.saturating_add(total));
                 receiving.is_enabled = true;
-                self.after_receive(key);
+                self.after_receive(cx, key);
             }
             // Callbacks are not to fail; whatever else they return means the same.
-            _ => self.complete_receive(key, was_taken.saturating_add(total), shown),
-        }
-        if let Some(enabled) = enabled {
-            self.set_receive_enabled(key, enabled);
+            _ => self.complete_receive(cx, key, was_taken.saturating_add(total), shown),
         }
     }
 
@@ -192,9 +204,11 @@ impl State {
     }
 
     /// The application says that it has taken what it kept.
-    pub(crate) fn receive_complete(&mut self, key: Key, bytes: u64) {
+    pub(crate) fn receive_complete(&mut self, cx: &mut ShardCx<'_>, key: Key, bytes: u64) {
         let Some(stream) = self.streams.get_mut(key) else { return };
+        let several = stream.receiving.shows_several();
         match &mut stream.receiving.showing {
+            Showing::No if several => self.complete_some(cx, key, bytes),
             Showing::No => {}
             Showing::InCallback { taken, .. } => {
                 *taken = Some(taken.unwrap_or(0).saturating_add(bytes));
@@ -202,20 +216,29 @@ impl State {
             Showing::Kept { bytes: shown } => {
                 let shown = *shown;
                 stream.receiving.showing = Showing::No;
-                self.complete_receive(key, bytes, shown);
+                self.complete_receive(cx, key, bytes, shown);
             }
         }
     }
 
     /// Of what was shown, so much was taken. If that is not all, the application has to ask for the rest.
-    fn complete_receive(&mut self, key: Key, taken: u64, shown: u64) {
+    fn complete_receive(&mut self, cx: &mut ShardCx<'_>, key: Key, taken: u64, shown: u64) {
         let Some(stream) = self.streams.get_mut(key) else { return };
         stream.receiving.take(taken);
         stream.receiving.is_enabled = taken >= shown;
-        self.after_receive(key);
+        self.after_receive(cx, key);
     }
 
-    fn after_receive(&mut self, key: Key) {
+    /// The application has taken so much of all it was shown. Having taken everything, it wants to be shown more.
+    fn complete_some(&mut self, cx: &mut ShardCx<'_>, key: Key, taken: u64) {
+        let Some(stream) = self.streams.get_mut(key) else { return };
+        stream.receiving.take(taken);
+        stream.receiving.is_enabled |= stream.receiving.has_taken_all_shown();
+        self.after_receive(cx, key);
+    }
+
+    fn after_receive(&mut self, cx: &mut ShardCx<'_>, key: Key) {
+        self.release_received(cx, key);
         let Some(stream) = self.streams.get_mut(key) else { return };
         let receiving = &mut stream.receiving;
         if receiving.is_over {
@@ -228,6 +251,17 @@ impl State {
         } else {
             self.tell_receive(key);
         }
+    }
+
+    /// The peer may send as much more as is needed no longer of what it has sent: because it was taken, or because the stream
+    /// is over, where the connection's window still waits for it.
+    pub(super) fn release_received(&mut self, cx: &mut ShardCx<'_>, key: Key) {
+        let now = cx.now();
+        let Some(stream) = self.streams.get_mut(key) else { return };
+        let bytes = stream.receiving.release();
+        let conn = self.connections.get(stream.connection).and_then(|connection| connection.key);
+        let Some((conn, id)) = conn.zip(stream.id).filter(|_| bytes > 0) else { return };
+        cx.endpoint_mut().with(conn, |transport| transport.release_held(now, id, bytes));
     }
 
     /// Whether the application wants to be shown what comes.

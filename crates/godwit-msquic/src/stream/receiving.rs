@@ -1,20 +1,33 @@
 //! What there is of a stream's receiving direction.
 
+use super::kept::Kept;
 use super::own_memory::OwnMemory;
 use crate::abi::ReceiveFlags;
 use bytes::{Buf, Bytes};
 use godwit_transport::ReadError;
 use std::collections::VecDeque;
 
-/// Bytes that are shown at once, at most.
+/// Pieces that are shown at once, at most.
+const MOST_PIECES: usize = 64;
+
+/// Bytes that are fetched and not taken, at most.
 const MOST_BYTES: usize = 512 << 10;
 
 /// The receiving direction of a stream.
 #[derive(Debug)]
 pub(crate) struct Receiving {
-    /// What was fetched and not taken.
-    pub(super) held: VecDeque<Bytes>,
+    /// What was fetched and not taken, but for what is kept.
+    held: VecDeque<Bytes>,
+    /// All that was fetched and not taken.
     pub(super) held_bytes: u64,
+    /// The application may be shown more before it has taken what it was shown.
+    several: bool,
+    /// What it was shown and has not taken, if it may be shown more.
+    kept: Kept,
+    /// What was fetched and is needed no longer, and still holds the peer back.
+    unreleased: u64,
+    /// It was told that there is nothing more behind what it was shown.
+    fin_shown: bool,
     /// Where the first byte of that is in the stream.
     pub(super) offset: u64,
     /// Behind what is held there is nothing more.
@@ -54,10 +67,14 @@ pub(crate) struct Shown {
 
 impl Receiving {
     /// A direction in which something may come, or not.
-    pub(crate) const fn new(exists: bool) -> Self {
+    pub(crate) fn new(exists: bool) -> Self {
         Receiving {
             held: VecDeque::new(),
             held_bytes: 0,
+            several: false,
+            kept: Kept::default(),
+            unreleased: 0,
+            fin_shown: false,
             offset: 0,
             fin: false,
             own: None,
@@ -70,8 +87,19 @@ impl Receiving {
         }
     }
 
+    /// The application may be shown more before it has taken what it was shown, unless it provides the memory.
+    pub(crate) fn show_several(&mut self, several: bool) {
+        self.several = several && self.own.is_none();
+    }
+
+    /// Whether the application may be shown more before it has taken what it was shown.
+    pub(super) const fn shows_several(&self) -> bool {
+        self.several
+    }
+
     /// The application will provide the memory that is received into.
     pub(crate) fn receive_into_own(&mut self) {
+        self.several = false;
         self.own.get_or_insert_default();
     }
 
@@ -85,11 +113,19 @@ impl Receiving {
         self.reliable
     }
 
-    /// Nothing more is wanted.
+    /// Nothing more is wanted. What the application has been shown and looks at stays where it is, as long as there is the
+    /// stream.
     pub(crate) fn end(&mut self) {
         self.is_over = true;
-        self.held.clear();
-        self.held_bytes = 0;
+        if self.showing == Showing::No {
+            self.held.clear();
+        }
+        self.unreleased = self.unreleased.saturating_add(std::mem::take(&mut self.held_bytes));
+    }
+
+    /// Bytes by which the peer is to be held back no longer, once.
+    pub(super) const fn release(&mut self) -> u64 {
+        std::mem::replace(&mut self.unreleased, 0)
     }
 
     pub(super) fn may_show(&self) -> bool {
@@ -97,7 +133,37 @@ impl Receiving {
     }
 
     pub(super) fn has_something(&self) -> bool {
-        self.readable || self.held_bytes > 0 || self.fin || self.reset.is_some()
+        self.readable || self.unshown_bytes() > 0 || self.has_only_end() || self.reset.is_some()
+    }
+
+    /// Bytes that were fetched and the application has not been shown, or is to be shown once more.
+    pub(super) const fn unshown_bytes(&self) -> u64 {
+        self.held_bytes.saturating_sub(self.kept.bytes())
+    }
+
+    /// The end is all there is to show: everything before it has been taken.
+    pub(super) const fn has_only_end(&self) -> bool {
+        self.fin && self.held_bytes == 0 && !self.fin_shown
+    }
+
+    /// Whether so many pieces more may be shown at once.
+    pub(super) fn has_room_for_pieces(&self) -> bool {
+        self.held.len() < MOST_PIECES
+    }
+
+    /// What is shown now, which is what there is to show.
+    pub(super) fn show(&mut self, early: ReceiveFlags) -> Shown {
+        let fin = if self.fin { ReceiveFlags::FIN } else { ReceiveFlags::NONE };
+        let (offset, bytes) = (self.offset.saturating_add(self.kept.bytes()), self.unshown_bytes());
+        self.showing = Showing::InCallback { taken: None, enabled: None };
+        let pieces = if self.several {
+            self.fin_shown = self.fin;
+            self.is_enabled = true;
+            self.held.drain(..).map(|piece| self.kept.keep(piece)).collect()
+        } else {
+            self.held.iter().cloned().collect()
+        };
+        Shown { pieces, offset, bytes, flags: fin.union(early) }
     }
 
     /// Bytes that can be fetched now.
@@ -115,11 +181,29 @@ impl Receiving {
         }
     }
 
+    /// The application has been shown nothing so far, or only what it is to be shown once more.
+    pub(super) const fn is_at_start(&self) -> bool {
+        self.offset == 0 && self.kept.bytes() == 0
+    }
+
+    /// The application has taken everything it was shown.
+    pub(super) const fn has_taken_all_shown(&self) -> bool {
+        self.kept.bytes() == 0
+    }
+
     /// Lets go of what was taken.
     pub(super) fn take(&mut self, bytes: u64) {
-        let mut left = bytes.min(self.held_bytes);
+        // What it has not been shown it cannot have taken.
+        let most = if self.several { self.kept.bytes() } else { self.held_bytes };
+        let mut left = bytes.min(most);
         self.offset = self.offset.saturating_add(left);
-        self.held_bytes = self.held_bytes.saturating_sub(left);
+        // What is held no longer, because the stream is over, has been released.
+        let released = left.min(self.held_bytes);
+        self.held_bytes = self.held_bytes.saturating_sub(released);
+        self.unreleased = self.unreleased.saturating_add(released);
+        if self.several {
+            return self.kept.take(left);
+        }
         while left > 0
             && let Some(piece) = self.held.front_mut()
         {

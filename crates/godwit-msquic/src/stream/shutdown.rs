@@ -35,6 +35,7 @@ impl State {
             stream.receiving.end();
             stream.ends_at_once = true;
         }
+        self.release_received(cx, key);
         self.take_given_back();
         self.settle_stream(key);
     }

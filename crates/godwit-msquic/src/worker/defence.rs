@@ -1,7 +1,8 @@
 //! Whether clients have to prove their addresses, because there is so much to do at a worker or because it was set so. Listeners
 //! that ask for it are told when that begins at the first worker, and when it ends at the last.
 
-use super::pool::{handshakes_before_retry, pool, retry_always};
+use super::current::pool;
+use super::pool::{Worker, handshakes_before_retry, retry_always};
 use super::state::State;
 use crate::abi::{DosModeChanged, ListenerEvent};
 use crate::listener::LISTENERS;
@@ -57,7 +58,22 @@ pub(crate) fn event(is_on: bool) -> ListenerEvent {
     ListenerEvent::dos_mode_changed(DosModeChanged::default().with_dos_mode_enabled(is_on))
 }
 
+impl Worker {
+    /// A worker is about to begin: it learns what was set before. What there is to note.
+    pub(super) fn begin(&self) -> Option<Change> {
+        self.visit(|cx, state| {
+            state.use_chosen_secrets(cx);
+            state.look_at_defence(cx)
+        })
+    }
+}
+
 impl State {
+    /// What changes when the worker is there no more.
+    pub(super) fn end_defence(&mut self) -> Option<Change> {
+        std::mem::take(&mut self.is_defending).then_some(Change::Ended)
+    }
+
     /// What has changed since the last look.
     pub(super) fn look_at_defence(&mut self, cx: &ShardCx<'_>) -> Option<Change> {
         let now = cx.endpoint().demands_proof();

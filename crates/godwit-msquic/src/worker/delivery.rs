@@ -19,6 +19,7 @@ use crate::abi::{
 use crate::connection::Offer;
 use crate::context::Context;
 use crate::credential::PeerCertificate;
+use crate::listener::close_unused_bindings;
 use crate::parameters::network_statistics;
 use crate::stream::Shown;
 use bytes::Bytes;
@@ -68,11 +69,17 @@ enum Answer {
 
 /// Tells what there is to tell, up to a fair share. True if anything was told.
 pub(super) fn deliver(worker: &Worker) -> bool {
-    let (any, (unused, change)) = deliver_some(worker, TurnOf::All, MOST_AT_ONCE, |cx, state| {
-        state.departed.clear();
-        (std::mem::take(&mut state.unused_sockets), state.look_at_defence(cx))
-    });
+    let (any, (unused, some_are_over, change)) =
+        deliver_some(worker, TurnOf::All, MOST_AT_ONCE, |cx, state| {
+            state.departed.clear();
+            state.rotate_secrets(cx);
+            let some_are_over = std::mem::take(&mut state.some_are_over);
+            (std::mem::take(&mut state.unused_sockets), some_are_over, state.look_at_defence(cx))
+        });
     unused.into_iter().for_each(|socket| worker.unbind(socket));
+    if some_are_over {
+        close_unused_bindings();
+    }
     super::defence::note(change);
     any
 }
@@ -263,7 +270,7 @@ impl State {
             Answer::Resumed(key, status) => self.on_resumed_told(cx, key, status),
             Answer::StreamStarted(stream, flags, status) => self.on_stream_shown(cx, stream, flags, status),
             Answer::MemoryWanted(key) => self.on_memory_wanted(cx, key),
-            Answer::Received(key, status, taken) => self.on_shown(key, status, taken),
+            Answer::Received(key, status, taken) => self.on_shown(cx, key, status, taken),
             Answer::CanceledOnLoss(key, code) => {
                 self.shut_stream_down(cx, key, StreamShutdownFlags::ABORT, code.min(UINT62_MAX));
             }
@@ -275,9 +282,7 @@ impl State {
         loop {
             self.take_given_back();
             self.take_received_tickets();
-            if self.news.is_empty() && !self.incoming.is_empty() {
-                self.end_expired(cx);
-            }
+            self.end_expired(cx);
             let call = match self.next_news(whose)? {
                 News::Incoming(key) => self.offer_call(cx, key),
                 News::Connection(key, news) => self.connection_call(cx, key, news),

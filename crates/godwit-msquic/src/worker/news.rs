@@ -90,18 +90,3 @@ pub(crate) enum StreamNews {
     /// The application has closed the handle: nothing follows.
     HandleClosed,
 }
-
-impl News {
-    /// Whether it is for this connection, or one of its streams.
-    pub(crate) fn is_of_connection(&self, connection: Key) -> bool {
-        match self {
-            News::Incoming(_) => false,
-            News::Connection(key, _) | News::Stream(key, ..) => *key == connection,
-        }
-    }
-
-    /// Whether it is for this stream.
-    pub(crate) fn is_of_stream(&self, stream: Key) -> bool {
-        matches!(self, News::Stream(_, key, _) if *key == stream)
-    }
-}

@@ -1,9 +1,10 @@
 //! The workers there are, and what each has: its shard, and the sockets in it.
 
+use super::polled::Polled;
 use super::state::State;
 use godwit_base::SocketId;
 use godwit_datapath::{Datapath, DatapathFactory, SocketConfig, share_port};
-use godwit_engine::{OsRng, Shard, ShardCx, ShardGroup, ShardHandle, ThreadDriver};
+use godwit_engine::{OsRng, Shard, ShardCx, ShardGroup, ShardHandle};
 use godwit_transport::tls::secrets::ServerSecrets;
 use godwit_transport::{CidCodec, Endpoint, EndpointConfig, MemoryLimit, UsedTokens, WindowReserve};
 use std::cell::Cell;
@@ -12,10 +13,12 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// One of the threads.
+/// One that works: on a thread of its own, or when the application polls it.
 pub(crate) struct Worker {
     number: u8,
-    shard: ShardHandle<State>,
+    pub(super) shard: ShardHandle<State>,
+    /// The application polls it.
+    pub(super) polled: OnceLock<Polled>,
     /// Where connections leave that do not care from where, over IPv4 and IPv6.
     sockets: Mutex<Option<SharedSockets>>,
 }
@@ -32,31 +35,25 @@ pub(crate) struct Pool {
     workers: Box<[Worker]>,
     /// Which of them is next to have a connection.
     next: AtomicUsize,
-    /// The number of the next socket: a listener's has the same at every worker.
-    next_socket: AtomicU32,
+    /// A socket has been asked for.
+    has_sockets: AtomicBool,
     secrets: Arc<ServerSecrets>,
 }
 
-pub(super) static POOL: OnceLock<Pool> = OnceLock::new();
 /// So many handshakes may be under way at a worker before clients have to prove their addresses, as everywhere in Godwit.
 const HANDSHAKES_BEFORE_RETRY: usize = 512;
+
+/// The number of the next socket: a listener's has the same at every worker, and no other ever has it.
+static NEXT_SOCKET: AtomicU32 = AtomicU32::new(0);
 
 /// Every client has to prove its address.
 static RETRIES_ALWAYS: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
-    /// The worker whose thread this is.
+    /// The worker whose thread this is: where one thread polls several, the one whose callback is made.
     static CURRENT: Cell<Option<u8>> = const { Cell::new(None) };
-}
-
-/// The workers, if they have been started.
-pub(crate) fn pool() -> Option<&'static Pool> {
-    POOL.get()
-}
-
-/// Whether a socket has been asked for: from then on some things cannot be set.
-pub(crate) fn is_in_use() -> bool {
-    pool().is_some_and(|pool| pool.next_socket.load(Ordering::Relaxed) > 0)
+    /// Which workers' this thread is, a bit for each: a callback of one's may have closed what another has.
+    static INSIDE: Cell<[u64; 4]> = const { Cell::new([0; 4]) };
 }
 
 /// Whether every client has to prove its address, at workers that start now.
@@ -70,12 +67,15 @@ pub(super) fn handshakes_before_retry() -> usize {
 }
 
 impl Pool {
-    pub(super) fn new() -> io::Result<(Self, Vec<ThreadDriver<State>>)> {
-        let count = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(255);
+    /// As many workers as a handle can tell apart, at most.
+    pub(super) const MOST_WORKERS: usize = 255;
+
+    /// Workers that do nothing yet.
+    pub(super) fn new(count: usize) -> Self {
         let secrets = Arc::new(ServerSecrets::from_rng(&mut OsRng::new()));
         let group = ShardGroup::new(count, 0);
         let (reserve, memory, tokens) = (WindowReserve::default(), MemoryLimit::default(), UsedTokens::new());
-        let (mut workers, mut drivers) = (Vec::new(), Vec::new());
+        let mut workers = Vec::new();
         for number in (0_u8..).take(count) {
             let mut config = EndpointConfig::new(Arc::clone(&secrets));
             config.shard = number;
@@ -84,20 +84,24 @@ impl Pool {
             config.memory_limit = memory.clone();
             config.used_tokens = tokens.clone();
             config.accepts_each = true;
-            let endpoint = Endpoint::new(config, None, Box::new(OsRng::new()));
+            let mut endpoint = Endpoint::new(config, None, Box::new(OsRng::new()));
+            endpoint.watch_incoming();
             let shard = Shard::new(endpoint, Vec::new(), State::new(number)).in_group(group.clone());
             let shard = ShardHandle::new(shard);
             shard.join_group(&group, number.into());
-            drivers.push(ThreadDriver::new(&shard)?);
-            workers.push(Worker { number, shard, sockets: Mutex::new(None) });
+            workers.push(Worker { number, shard, polled: OnceLock::new(), sockets: Mutex::new(None) });
         }
-        let pool = Pool {
+        Pool {
             workers: workers.into(),
             next: AtomicUsize::new(0),
-            next_socket: AtomicU32::new(0),
+            has_sockets: AtomicBool::new(false),
             secrets,
-        };
-        Ok((pool, drivers))
+        }
+    }
+
+    /// Whether a socket has been asked for.
+    pub(super) fn has_sockets(&self) -> bool {
+        self.has_sockets.load(Ordering::Relaxed)
     }
 
     /// A worker by its number.
@@ -119,8 +123,22 @@ impl Pool {
         self.workers.get(number)
     }
 
+    /// A generation that is greater than those of all handles given so far.
+    pub(super) fn next_generation(&self) -> u32 {
+        let of_each = self.workers.iter().map(|worker| worker.peek(|_, state| state.next_generation()));
+        of_each.max().unwrap_or(0)
+    }
+
+    /// Handles that are given from now on are of this generation or later ones.
+    pub(super) fn begin_generations_at(&self, first: u32) {
+        for worker in &self.workers {
+            worker.shard.with_if(|_, state| (state.begin_generations_at(first), false));
+        }
+    }
+
     fn fresh_socket_id(&self) -> SocketId {
-        SocketId(self.next_socket.fetch_add(1, Ordering::Relaxed))
+        self.has_sockets.store(true, Ordering::Relaxed);
+        SocketId(NEXT_SOCKET.fetch_add(1, Ordering::Relaxed))
     }
 
     /// Gives every worker a socket on `address`, all with the same number, and says which address it has become. `beside`:
@@ -143,12 +161,17 @@ impl Pool {
         Ok((id, bound))
     }
 
+    /// Whether a connection of any worker uses one of these sockets.
+    pub(crate) fn uses(&self, socket: SocketId) -> bool {
+        self.workers.iter().any(|worker| worker.peek(|cx, _| cx.endpoint().uses_socket(socket)))
+    }
+
     /// Closes those sockets as soon as no connection uses them any more.
     pub(crate) fn unbind(&self, socket: SocketId) {
         self.workers.iter().for_each(|worker| worker.shard.retire_socket(socket));
     }
 
-    /// Whether a worker has a socket with this number.
+    /// Whether a worker has one of these sockets.
     pub(crate) fn has_socket(&self, socket: SocketId) -> bool {
         self.workers.iter().any(|worker| worker.shard.has_socket(socket))
     }
@@ -157,7 +180,7 @@ impl Pool {
     /// there was one left at all: if not, nothing has changed.
     ///
     /// # Errors
-    /// If the address cannot be had by all.
+    /// If the address cannot be had by all. Then they are to be closed as before.
     pub(crate) fn keep(&self, socket: SocketId, bound: SocketAddr) -> io::Result<bool> {
         let (kept, without): (Vec<&Worker>, Vec<&Worker>) =
             self.workers.iter().partition(|worker| worker.shard.keep_socket(socket));
@@ -168,7 +191,14 @@ impl Pool {
         config.reuse_port = true;
         for worker in without {
             // The kernel's order of them is another one now: workers hand datagrams to one another.
-            worker.shard.replace_socket(config.bind(socket, bound)?);
+            match config.bind(socket, bound) {
+                Ok(made) => worker.shard.replace_socket(made),
+                Err(error) => {
+                    // Nobody listens at those that are there: they are to be closed as before.
+                    self.unbind(socket);
+                    return Err(error);
+                }
+            }
         }
         Ok(true)
     }
@@ -186,19 +216,26 @@ impl Pool {
 }
 
 impl Worker {
-    /// Its number.
-    pub(crate) const fn number(&self) -> u8 {
-        self.number
+    /// Makes this thread the worker's own for as long as `act` takes.
+    pub(super) fn as_current<R>(&self, act: impl FnOnce() -> R) -> R {
+        let mut inside = INSIDE.get();
+        if let Some(bits) = inside.get_mut(usize::from(self.number >> 6)) {
+            *bits |= self.bit();
+        }
+        let before = (CURRENT.replace(Some(self.number)), INSIDE.replace(inside));
+        let result = act();
+        CURRENT.set(before.0);
+        INSIDE.set(before.1);
+        result
     }
 
-    /// Makes this thread the worker's own.
-    pub(super) fn take_thread(&self) {
-        CURRENT.set(Some(self.number));
+    const fn bit(&self) -> u64 {
+        1 << (self.number & 63)
     }
 
-    /// Whether this thread is the worker's own.
+    /// Whether this thread is the worker's own: further up, a turn of the worker's is under way.
     pub(crate) fn is_current(&self) -> bool {
-        CURRENT.get() == Some(self.number)
+        INSIDE.get().get(usize::from(self.number >> 6)).is_some_and(|bits| bits & self.bit() != 0)
     }
 
     /// Calls `visit` with the worker's inside. On the worker's own thread, the turn that it is in sees to what follows.
@@ -267,8 +304,47 @@ impl Worker {
         self.peek(|cx, _| cx.socket_at(local, remote)).map(|(socket, _)| socket)
     }
 
+    /// Gives back what it has inside, for it works no more.
+    pub(super) fn empty(&self) {
+        let secrets = self.peek(|cx, _| Arc::clone(cx.endpoint().secrets()));
+        let nobodys = Endpoint::new(EndpointConfig::new(secrets), None, Box::new(OsRng::new()));
+        let inside = self.shard.with_if(|cx, state| {
+            let endpoint = std::mem::replace(cx.endpoint_mut(), nobodys);
+            ((endpoint, std::mem::replace(state, State::new(self.number))), false)
+        });
+        // What ends with it may look here.
+        drop(inside);
+    }
+
+    /// Ends all connections.
+    pub(super) fn end_all_connections(&self) {
+        *self.sockets.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.shard.close(0, b"");
+    }
+
     /// Closes a socket as soon as no connection uses it any more.
     pub(crate) fn unbind(&self, socket: SocketId) {
         self.shard.retire_socket(socket);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use godwit_engine::PolledDriver;
+
+    #[test]
+    fn sockets_that_cannot_be_kept_by_all_are_closed_by_all() {
+        let pool = Pool::new(2);
+        let [first, second] = pool.workers() else { panic!("two workers") };
+        let (socket, bound) = pool.bind((Ipv4Addr::LOCALHOST, 0).into(), false).unwrap();
+        pool.unbind(socket);
+        PolledDriver::new(&second.shard).unwrap().poll(&mut || false).unwrap();
+        assert_eq!([first, second].map(|worker| worker.shard.has_socket(socket)), [true, false]);
+        // Nobody has an address that is for documentation.
+        let foreign = SocketAddr::from((Ipv4Addr::new(192, 0, 2, 1), bound.port()));
+        assert!(pool.keep(socket, foreign).is_err());
+        PolledDriver::new(&first.shard).unwrap().poll(&mut || false).unwrap();
+        assert!(!pool.has_socket(socket));
     }
 }

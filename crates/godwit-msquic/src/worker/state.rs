@@ -2,13 +2,15 @@
 //! tell about both.
 
 use super::news::{ConnectionNews, News, StreamNews};
+use super::news_queue::NewsQueue;
+use crate::abi::Setting;
 use crate::connection::{Connection, ReceivedTickets};
 use crate::stream::{GivenBack, Stream};
 use godwit_base::slab::Key;
 use godwit_base::{Slab, SocketId};
 use godwit_engine::{Handler, ShardCx};
 use godwit_transport::{ConnKey, Event, IncomingKey, StreamId};
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The handler of a worker's shard.
@@ -21,15 +23,19 @@ pub(crate) struct State {
     pub(crate) incoming: HashMap<IncomingKey, Key>,
     /// By the small numbers of the transport's connections: which of the application's it is.
     places: Vec<Option<(ConnKey, Key)>>,
-    pub(crate) news: VecDeque<News>,
+    pub(crate) news: NewsQueue,
     pub(crate) given_back: Arc<GivenBack>,
     /// Connections whose handles are closed, until no callback is under way.
     pub(crate) departed: Vec<Connection>,
     pub(crate) received_tickets: Arc<ReceivedTickets>,
     /// Clients have to prove their addresses, as far as that was noted.
     pub(super) is_defending: bool,
+    /// The period that the keys of tokens are of, once they are those that were set.
+    pub(super) token_period: Option<u64>,
     /// Sockets of connections that are over.
     pub(crate) unused_sockets: Vec<SocketId>,
+    /// Connections are over: a socket that listeners have left may be needed no more.
+    pub(crate) some_are_over: bool,
 }
 
 /// Whose news are to be told.
@@ -51,13 +57,26 @@ impl State {
             streams: Slab::new(),
             incoming: HashMap::new(),
             places: Vec::new(),
-            news: VecDeque::new(),
+            news: NewsQueue::default(),
             given_back: Arc::default(),
             departed: Vec::new(),
             received_tickets: Arc::default(),
             is_defending: false,
+            token_period: None,
             unused_sockets: Vec::new(),
+            some_are_over: false,
         }
+    }
+
+    /// A generation that is greater than those of all handles given so far.
+    pub(super) fn next_generation(&self) -> u32 {
+        self.connections.next_generation().max(self.streams.next_generation())
+    }
+
+    /// Handles that are given from now on are of this generation or later ones.
+    pub(super) fn begin_generations_at(&mut self, first: u32) {
+        self.connections.begin_generations_at(first);
+        self.streams.begin_generations_at(first);
     }
 
     /// The application's connection of one of the transport's.
@@ -92,7 +111,9 @@ impl State {
     /// The peer has begun a stream.
     pub(crate) fn on_stream_of_peer(&mut self, connection: Key, id: StreamId) {
         let Some(owner) = self.connections.get_mut(connection) else { return };
-        let key = self.streams.insert(Stream::of_peer(connection, id));
+        let mut stream = Stream::of_peer(connection, id);
+        stream.receiving.show_several(owner.setting(Setting::StreamMultiReceiveEnabled) != 0);
+        let key = self.streams.insert(stream);
         owner.streams.insert(id, key);
         owner.all_streams.insert(key);
         self.tell_connection(connection, ConnectionNews::PeerStreamStarted(key));
@@ -103,7 +124,7 @@ impl State {
     pub(crate) fn tell_connection(&mut self, key: Key, news: ConnectionNews) {
         let is_over = self.connections.get(key).is_none_or(|connection| connection.is_over);
         if !is_over || matches!(news, ConnectionNews::HandleClosed) {
-            self.news.push_back(News::Connection(key, news));
+            self.news.push(News::Connection(key, news));
         }
     }
 
@@ -112,18 +133,17 @@ impl State {
         // Nothing comes behind the last thing but that the handle is closed.
         let is_for_handle = matches!(news, StreamNews::HandleClosed);
         if let Some(stream) = self.streams.get(key).filter(|stream| !stream.is_complete || is_for_handle) {
-            self.news.push_back(News::Stream(stream.connection, key, news));
+            self.news.push(News::Stream(stream.connection, key, news));
         }
     }
 
     /// The next thing to tell to whose turn it is.
     pub(super) fn next_news(&mut self, whose: TurnOf) -> Option<News> {
-        let at = match whose {
-            TurnOf::All => return self.news.pop_front(),
-            TurnOf::Connection(key) => self.news.iter().position(|news| news.is_of_connection(key)),
-            TurnOf::Stream(key) => self.news.iter().position(|news| news.is_of_stream(key)),
-        };
-        self.news.remove(at?)
+        match whose {
+            TurnOf::All => self.news.pop(),
+            TurnOf::Connection(key) => self.news.pop_of_connection(key),
+            TurnOf::Stream(key) => self.news.pop_of_stream(key),
+        }
     }
 
     /// Nothing is left to tell about a stream.
@@ -148,6 +168,6 @@ impl Handler for State {
     }
 
     fn on_incoming(&mut self, _: &mut ShardCx<'_>, incoming: IncomingKey) {
-        self.news.push_back(News::Incoming(incoming));
+        self.news.push(News::Incoming(incoming));
     }
 }

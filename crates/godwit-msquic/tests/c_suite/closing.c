@@ -112,7 +112,55 @@ static void is_started_once(const void *row) {
     close_pair(ends);
 }
 
+static unsigned closed_by_themselves;
+
+static QUIC_STATUS close_in_the_last_event(HQUIC stream, void *context, QUIC_STREAM_EVENT *what) {
+    (void)context;
+    if (what->Type != QUIC_STREAM_EVENT_SHUTDOWN_COMPLETE) return QUIC_STATUS_SUCCESS;
+    api->StreamClose(stream);
+    lock_suite();
+    closed_by_themselves++;
+    suite_changed();
+    unlock_suite();
+    return QUIC_STATUS_SUCCESS;
+}
+
+static unsigned started_by_the_peer;
+
+static QUIC_STATUS take_streams(connection *of, QUIC_CONNECTION_EVENT *what) {
+    (void)of;
+    if (what->Type != QUIC_CONNECTION_EVENT_PEER_STREAM_STARTED) return HOOK_DEFAULT;
+    api->SetCallbackHandler(what->PEER_STREAM_STARTED.Stream, (void *)close_in_the_last_event, NULL);
+    lock_suite();
+    started_by_the_peer++;
+    suite_changed();
+    unlock_suite();
+    return QUIC_STATUS_SUCCESS;
+}
+
+/* With their connection, many streams end at once, each of which is closed in its last event. */
+static void many_streams_close_themselves(const void *row) {
+    unsigned count = *(const unsigned *)row;
+    pair_options options = usual_options();
+    SET(options.server, PeerUnidiStreamCount, (uint16_t)count);
+    options.on_server = take_streams;
+    pair *it = connected_pair(&options);
+    for (unsigned i = 0; i < count; i++) {
+        HQUIC opened;
+        CHECK_OK(api->StreamOpen(it->client.handle, QUIC_STREAM_OPEN_FLAG_UNIDIRECTIONAL, close_in_the_last_event, NULL, &opened));
+        CHECK_PENDING(api->StreamStart(opened, QUIC_STREAM_START_FLAG_IMMEDIATE));
+    }
+    WAIT_UNTIL(started_by_the_peer == count);
+    api->ConnectionShutdown(it->client.handle, QUIC_CONNECTION_SHUTDOWN_FLAG_NONE, 1);
+    WAIT_UNTIL(closed_by_themselves == 2 * count);
+    close_pair(it);
+}
+
 void declare_closing(void) {
+    static const unsigned counts[] = {1, 100, 900};
+    for (size_t i = 0; i < 3; i++) {
+        add_case(CASE_ORDINARY, many_streams_close_themselves, &counts[i], "closing/streams_close_themselves/%u", counts[i]);
+    }
     for (size_t i = 0; i < sizeof(paused_rows) / sizeof(*paused_rows); i++) {
         add_case(CASE_ORDINARY, a_reset_is_told_all_the_same, &paused_rows[i], "closing/reset_is_told/%s",
                  paused_rows[i].name);

@@ -241,6 +241,54 @@ static void in_a_partition(const void *row) {
     api->RegistrationClose(registration);
 }
 
+static void set_reset_key(uint8_t first) {
+    uint8_t key[QUIC_STATELESS_RESET_KEY_LENGTH] = {first};
+    CHECK_OK(api->SetParam(NULL, QUIC_PARAM_GLOBAL_STATELESS_RESET_KEY, sizeof(key), key));
+}
+
+/* Who knows nothing of a connection tells so, with a token that follows from the key: of another key, it tells nothing. */
+static void resets_follow_from_the_key(const void *row) {
+    bool same = *(const bool *)row;
+    pair_options options = usual_options();
+    SET(options.client, DisconnectTimeoutMs, 3000);
+    pair *it = open_pair(&options);
+    set_reset_key(1);
+    connect_pair(it);
+    set_reset_key(same ? 1 : 2);
+    close_connection(it->server);
+    stream *sender = start_stream(&it->client, QUIC_STREAM_OPEN_FLAG_NONE, QUIC_STREAM_START_FLAG_NONE);
+    send_pattern(sender, 0, 1000, 1, QUIC_SEND_FLAG_NONE);
+    event why = WAIT_EVENT(&it->client, QUIC_CONNECTION_EVENT_SHUTDOWN_INITIATED_BY_TRANSPORT);
+    CHECK_STATUS(same ? QUIC_STATUS_ABORTED : QUIC_STATUS_CONNECTION_TIMEOUT, why.status);
+    close_stream(sender);
+    close_connection(&it->client);
+    lock_suite();
+    it->listener.accepted_count = 0;
+    unlock_suite();
+    close_pair(it);
+}
+
+/* Every client has to come again with a token, whose keys follow from the secret. */
+static void tokens_follow_from_the_secret(const void *row) {
+    (void)row;
+    uint8_t secret[32] = {3};
+    uint16_t none = 0;
+    uint32_t length;
+    QUIC_STATISTICS_V2 statistics;
+    QUIC_STATELESS_RETRY_CONFIG config = {QUIC_AEAD_ALGORITHM_AES_256_GCM, 30000, sizeof(secret), secret};
+    CHECK_OK(api->SetParam(NULL, QUIC_PARAM_GLOBAL_STATELESS_RETRY_CONFIG, sizeof(config), &config));
+    CHECK_OK(api->SetParam(NULL, QUIC_PARAM_GLOBAL_RETRY_MEMORY_PERCENT, sizeof(none), &none));
+    for (int i = 0; i < 3; i++) {
+        pair *it = usual_pair();
+        length = sizeof(statistics);
+        CHECK_OK(api->GetParam(it->client.handle, QUIC_PARAM_CONN_STATISTICS_V2, &length, &statistics));
+        CHECK(statistics.StatelessRetry);
+        close_pair(it);
+        secret[1]++;
+        CHECK_OK(api->SetParam(NULL, QUIC_PARAM_GLOBAL_STATELESS_RETRY_CONFIG, sizeof(config), &config));
+    }
+}
+
 void declare_library_settings(void) {
     static const uint32_t spoken[] = {VERSION_1, VERSION_2};
     static const bool both[] = {false, true};
@@ -258,6 +306,12 @@ void declare_library_settings(void) {
     for (size_t i = 0; i < sizeof(balancing_rows) / sizeof(*balancing_rows); i++) {
         add_case(CASE_ORDINARY, balances, &balancing_rows[i], "library/balancing/%s", balancing_rows[i].name);
     }
+    static const bool either[] = {false, true};
+    for (size_t i = 0; i < 2; i++) {
+        add_case(CASE_ORDINARY, resets_follow_from_the_key, &either[i], "library/resets_of_%s_key",
+                 either[i] ? "the_same" : "another");
+    }
+    add_case(CASE_ORDINARY, tokens_follow_from_the_secret, NULL, "library/tokens_follow_from_the_secret");
     for (size_t i = 0; i < sizeof(retry_rows) / sizeof(*retry_rows); i++) {
         add_case(CASE_ORDINARY, retry_is_configured, &retry_rows[i], "library/retry/%s", retry_rows[i].name);
     }

@@ -1,6 +1,8 @@
 /* Listeners: start, stop, several by protocol and address, what they are told of a client, what they count. */
 #include "suite.h"
 
+#include <unistd.h>
+
 #include <arpa/inet.h>
 
 static listener *open_listener(HQUIC registration, HQUIC configuration) {
@@ -360,6 +362,81 @@ static void closed_in_its_last_event(const void *row) {
     api->RegistrationClose(registration);
 }
 
+static QUIC_STATUS close_when_somebody_comes(listener *of, QUIC_LISTENER_EVENT *what) {
+    if (what->Type == QUIC_LISTENER_EVENT_STOP_COMPLETE) {
+        CHECK(what->STOP_COMPLETE.AppCloseInProgress);
+        return HOOK_DEFAULT;
+    }
+    if (what->Type != QUIC_LISTENER_EVENT_NEW_CONNECTION) return HOOK_DEFAULT;
+    CHECK_NO_EVENT(of, QUIC_LISTENER_EVENT_STOP_COMPLETE);
+    api->ListenerClose(of->handle);
+    /* Nothing comes behind this: what is the listener's may be given up. */
+    CHECK_EQUAL(1, COUNT_EVENTS(of, QUIC_LISTENER_EVENT_STOP_COMPLETE));
+    lock_suite();
+    of->events.closed = true;
+    suite_changed();
+    unlock_suite();
+    return QUIC_STATUS_CONNECTION_REFUSED;
+}
+
+static void closed_when_somebody_comes(const void *row) {
+    (void)row;
+    pair_options options = usual_options();
+    pair *it = open_pair(&options);
+    it->listener.hook = close_when_somebody_comes;
+    CHECK_PENDING(start_client(it));
+    WAIT_EVENT(&it->client, QUIC_CONNECTION_EVENT_SHUTDOWN_COMPLETE);
+    WAIT_UNTIL(it->listener.events.closed);
+    lock_suite();
+    memset(&it->listener.events, 0, sizeof(it->listener.events));
+    unlock_suite();
+    it->listener.hook = NULL;
+    CHECK_OK(api->ListenerOpen(it->registration, on_listener_event, &it->listener, &it->listener.handle));
+    close_pair(it);
+}
+
+/* The port stays the library's as long as there are connections, and is had again by who listens there. */
+static void a_port_with_connections_is_had_again(const void *row) {
+    unsigned times = *(const unsigned *)row;
+    pair *it = usual_pair();
+    for (unsigned i = 0; i < times; i++) {
+        api->ListenerStop(it->listener.handle);
+        CHECK_OK(start(&it->listener, "suite", it->port));
+        CHECK_EQUAL(it->port, listener_port(it->listener.handle));
+        connection *client = another_client(it);
+        QUIC_ADDR address = loopback(it->port);
+        CHECK_OK(api->SetParam(client->handle, QUIC_PARAM_CONN_REMOTE_ADDRESS, sizeof(address), &address));
+        CHECK_PENDING(api->ConnectionStart(
+            client->handle, it->client_configuration, QUIC_ADDRESS_FAMILY_UNSPEC, "localhost", it->port));
+        WAIT_EVENT(client, QUIC_CONNECTION_EVENT_CONNECTED);
+        close_connection(client);
+    }
+    stream *client = start_stream(&it->client, QUIC_STREAM_OPEN_FLAG_NONE, QUIC_STREAM_START_FLAG_NONE);
+    send_pattern(client, 0, 10000, 1, QUIC_SEND_FLAG_FIN);
+    WAIT_EVENT(accepted_stream(it->server, 1), QUIC_STREAM_EVENT_PEER_SEND_SHUTDOWN);
+    close_stream(client);
+    close_pair(it);
+}
+
+/* A port that nobody listens at and no connection uses is free for others. */
+static void a_port_is_given_up_with_the_last_connection(const void *row) {
+    (void)row;
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    pair *it = usual_pair();
+    address.sin_port = htons(it->port);
+    api->ListenerStop(it->listener.handle);
+    int taken = socket(AF_INET, SOCK_DGRAM, 0);
+    CHECK(bind(taken, (struct sockaddr *)&address, sizeof(address)) != 0);
+    close_pair(it);
+    int error = -1;
+    for (unsigned i = 0; i < 500 && error; i++) {
+        error = bind(taken, (struct sockaddr *)&address, sizeof(address));
+        if (error) let_things_happen(10);
+    }
+    CHECK_EQUAL(0, error);
+    close(taken);
+}
+
 static void dos_mode_is_told(const void *row) {
     (void)row;
     BOOLEAN on = TRUE;
@@ -388,6 +465,10 @@ static void retry_is_counted(const void *row) {
 }
 
 void declare_listeners(void) {
+    static const unsigned times[] = {1, 3};
+    for (size_t i = 0; i < 2; i++) {
+        add_case(CASE_ORDINARY, a_port_with_connections_is_had_again, &times[i], "listeners/had_again/%u", times[i]);
+    }
     static const bool both[] = {false, true};
     static const char *const names[] = {"localhost", "a", "with.several.labels.example", "127.0.0.1"};
     for (size_t i = 0; i < 2; i++) {
@@ -413,6 +494,8 @@ void declare_listeners(void) {
     ADD(over_version_6);
     ADD(on_every_address);
     ADD(closed_in_its_last_event);
+    ADD(closed_when_somebody_comes);
+    ADD(a_port_is_given_up_with_the_last_connection);
     ADD(dos_mode_is_told);
     ADD(retry_is_counted);
 #undef ADD

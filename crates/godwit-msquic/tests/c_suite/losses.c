@@ -155,7 +155,60 @@ static void a_lost_datagram_is_told(const void *row) {
     close_pair(it);
 }
 
+typedef struct flagged {
+    QUIC_BUFFER buffer;
+    unsigned state; /* The last one that was told, plus one. */
+} flagged;
+
+static QUIC_STATUS note_states(connection *of, QUIC_CONNECTION_EVENT *what) {
+    (void)of;
+    if (what->Type != QUIC_CONNECTION_EVENT_DATAGRAM_SEND_STATE_CHANGED) return HOOK_DEFAULT;
+    flagged *it = what->DATAGRAM_SEND_STATE_CHANGED.ClientContext;
+    lock_suite();
+    it->state = what->DATAGRAM_SEND_STATE_CHANGED.State + 1;
+    suite_changed();
+    unlock_suite();
+    return QUIC_STATUS_SUCCESS;
+}
+
+static flagged *send_flagged(pair *it, QUIC_SEND_FLAGS flags) {
+    flagged *datagram = keep(sizeof(*datagram));
+    datagram->buffer = (QUIC_BUFFER){1000, keep(1000)};
+    CHECK_PENDING(api->DatagramSend(it->client.handle, &datagram->buffer, 1, flags, datagram));
+    return datagram;
+}
+
+/* What is worth nothing later is canceled when the network takes nothing more; the rest waits. */
+static void a_blocked_datagram_is_canceled(const void *row) {
+    bool flag = *(const bool *)row;
+    relay *through;
+    pair_options options = usual_options();
+    SET(options.server, DatagramReceiveEnabled, 1);
+    options.on_client = note_states;
+    pair *it = pair_over(&through, options);
+    connect_pair(it);
+    flagged *passes = send_flagged(it, flag ? QUIC_SEND_FLAG_CANCEL_ON_BLOCKED : QUIC_SEND_FLAG_NONE);
+    WAIT_UNTIL(passes->state == QUIC_DATAGRAM_SEND_ACKNOWLEDGED + 1);
+    atomic_store(&through->lose_to_server, true);
+    for (int i = 0; i < 100; i++) send_flagged(it, QUIC_SEND_FLAG_NONE);
+    flagged *last = send_flagged(it, flag ? QUIC_SEND_FLAG_CANCEL_ON_BLOCKED : QUIC_SEND_FLAG_NONE);
+    if (flag) {
+        WAIT_UNTIL(last->state == QUIC_DATAGRAM_SEND_CANCELED + 1);
+    } else {
+        let_things_happen(50);
+        lock_suite();
+        CHECK_EQUAL(0, last->state);
+        unlock_suite();
+    }
+    close_pair(it);
+}
+
 void declare_losses(void) {
+    static const bool either[] = {false, true};
+    for (size_t i = 0; i < 2; i++) {
+        add_case(CASE_ORDINARY, a_blocked_datagram_is_canceled, &either[i], "losses/blocked_datagram_%s",
+                 either[i] ? "is_canceled" : "waits");
+    }
     static const unsigned counts[] = {0, 1, 2, 3};
     for (size_t i = 0; i < 4; i++) {
         add_case(CASE_ORDINARY, handshakes_survive, &counts[i], "losses/handshake_%u", counts[i]);

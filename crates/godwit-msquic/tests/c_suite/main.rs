@@ -45,17 +45,11 @@ fn every_case_of_the_suite_passes() {
 
 /// What the library does not have yet.
 const NOT_BUILT: &[&str] = &[
-    // The application's own threads (`ExecutionCreate`).
-    "executions/works_on_a_thread_of_the_program",
     // Unencrypted 1-RTT packets.
     "rare/no_encryption/0",
     "rare/no_encryption/2",
     // One-way delays (draft-huitema-quic-ts).
     "inspection/one_way_delay/both",
-    // An end by silence while there is something unacknowledged, before the idle timeout (DisconnectTimeoutMs).
-    "losses/silence_ends_a_connection",
-    // Several events of received data under way for a stream (StreamMultiReceiveEnabled).
-    "receiving/many_receives_wait",
 ];
 
 /// The names of cases whose lines begin like this.

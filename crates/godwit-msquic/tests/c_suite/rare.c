@@ -1,6 +1,8 @@
 /* What few programs use: no encryption, partitions, ids for balancers, transport parameters of the program's own. */
 #include "suite.h"
 
+#include <unistd.h>
+
 static void prepare_end(stream *it) { it->ends_by_itself = true; }
 
 static void carry_something(pair *it) {
@@ -132,6 +134,36 @@ static void marks_packets(const void *row) {
     close_pair(it);
 }
 
+/* The DSCP of the first datagram that comes to a socket. */
+static unsigned mark_of_first_datagram(int from) {
+    uint8_t bytes[2048], control[256];
+    struct iovec place = {bytes, sizeof(bytes)};
+    struct msghdr message = {.msg_iov = &place, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
+    CHECK(recvmsg(from, &message, 0) > 0);
+    for (struct cmsghdr *it = CMSG_FIRSTHDR(&message); it; it = CMSG_NXTHDR(&message, it)) {
+        if (it->cmsg_level == IPPROTO_IP && it->cmsg_type == IP_TOS) return *(uint8_t *)CMSG_DATA(it) >> 2;
+    }
+    return 255;
+}
+
+static void marks_are_on_the_wire(const void *row) {
+    uint8_t mark = *(const uint8_t *)row;
+    int on = 1, receiver = socket(AF_INET, SOCK_DGRAM, 0);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof(address);
+    CHECK(!bind(receiver, (struct sockaddr *)&address, sizeof(address)));
+    CHECK(!getsockname(receiver, (struct sockaddr *)&address, &length));
+    CHECK(!setsockopt(receiver, IPPROTO_IP, IP_RECVTOS, &on, sizeof(on)));
+    pair_options options = usual_options();
+    pair *it = open_pair(&options);
+    it->port = ntohs(address.sin_port);
+    CHECK_OK(api->SetParam(it->client.handle, QUIC_PARAM_CONN_SEND_DSCP, sizeof(mark), &mark));
+    CHECK_PENDING(start_client(it));
+    CHECK_EQUAL(mark, mark_of_first_datagram(receiver));
+    close_pair(it);
+    close(receiver);
+}
+
 static void keeps_alive_with_padding(const void *row) {
     (void)row;
     uint16_t padding = 500;
@@ -179,6 +211,7 @@ void declare_rare(void) {
         add_case(CASE_ORDINARY, a_transport_parameter_of_the_program, &lengths[i], "rare/transport_parameter/%u",
                  lengths[i]);
         add_case(CASE_ORDINARY, marks_packets, &marks[i], "rare/marks/%u", marks[i]);
+        add_case(CASE_ORDINARY, marks_are_on_the_wire, &marks[i], "rare/marks_on_the_wire/%u", marks[i]);
     }
     for (size_t i = 0; i < sizeof(cibir_rows) / sizeof(*cibir_rows); i++) {
         add_case(CASE_ORDINARY, an_id_of_a_connection, &cibir_rows[i], "rare/cibir/%s", cibir_rows[i].name);

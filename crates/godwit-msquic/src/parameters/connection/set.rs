@@ -70,7 +70,11 @@ pub(super) fn set(
         }
         p::SEND_DSCP => {
             let dscp = given.exactly::<u8>().ok().filter(|dscp| *dscp <= MAX_DSCP);
-            connection.parameters.dscp = dscp.ok_or(Status::INVALID_PARAMETER)?;
+            let dscp = dscp.ok_or(Status::INVALID_PARAMETER)?;
+            connection.parameters.dscp = dscp;
+            if let Some(conn) = connection.key {
+                cx.endpoint_mut().with(conn, |transport| transport.set_dscp(dscp));
+            }
             Ok(())
         }
         p::CLOSE_ASYNC => {
@@ -220,6 +224,9 @@ fn follow(transport: &mut Transport, changed: &SettingValues) {
     }
     if let Some(millis) = changed.get(Setting::IdleTimeoutMs) {
         transport.set_idle_limit(some_time(millis));
+    }
+    if let Some(millis) = changed.get(Setting::DisconnectTimeoutMs) {
+        transport.set_answer_timeout(Some(Duration::from_millis(millis)));
     }
     if changed.get(Setting::NetStatsEventEnabled).is_some_and(|enabled| enabled != 0) {
         transport.watch_acknowledgements();
