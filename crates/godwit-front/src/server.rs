@@ -339,6 +339,7 @@ impl Running {
         // Dropped, they end at once.
         drop(tcp);
         h3::cut(http3).await;
+        self.front.observer().metrics().forget_endpoints();
         self.wait_for_lines().await;
         self.flush_log();
         cut
@@ -449,8 +450,8 @@ fn bind_metrics(
 
 /// Names to the metrics who knows what.
 fn report(observer: &Observer, front: &Front, store: &Store) {
-    let (front, store) = (front.clone(), store.clone());
-    observer.metrics().ask_upstreams(move || front.upstreams());
+    let store = store.clone();
+    observer.metrics().ask_upstreams(front.ask_upstreams());
     observer.metrics().ask_certificates(move || {
         let expiry = |report: godwit_certificates::Report| CertificateExpiry {
             name: report.names.first().cloned().unwrap_or_default(),

@@ -368,6 +368,12 @@ impl Metrics {
         lock(&self.sources.endpoints).push(endpoint.clone());
     }
 
+    /// Lets go of the shards' UDP sockets: nobody receives on them any more, and their ports are to be free.
+    pub(crate) fn forget_endpoints(&self) {
+        let endpoints = std::mem::take(&mut *lock(&self.sources.endpoints));
+        drop(endpoints);
+    }
+
     /// Names who knows the certificates.
     pub(crate) fn ask_certificates(&self, ask: impl Fn() -> Vec<CertificateExpiry> + Send + Sync + 'static) {
         *lock(&self.sources.certificates) = Some(Box::new(ask));

@@ -119,6 +119,12 @@ impl Front {
         self.shared.sites.load().proxies.iter().flat_map(Proxy::status).collect()
     }
 
+    /// The same, asked again and again, by somebody who may be part of this front: it does not keep it.
+    pub(crate) fn ask_upstreams(&self) -> impl Fn() -> Vec<UpstreamStatus> + Send + Sync + use<> {
+        let shared = Arc::downgrade(&self.shared);
+        move || shared.upgrade().map(|shared| Front { shared }.upstreams()).unwrap_or_default()
+    }
+
     /// Answers a request that has come at `arrived`, or before.
     pub(crate) async fn respond(self, mut request: Request<BoxBody>, arrived: Instant) -> Response<Logged> {
         let mut entry = self.shared.observer.begin(&request, arrived);
