@@ -9,6 +9,7 @@ mod check;
 mod coverage;
 mod dashboard;
 mod defences;
+mod dist;
 mod features;
 mod flood;
 mod fuzz;
@@ -20,6 +21,7 @@ mod outside;
 mod patience;
 mod peers;
 mod profile;
+mod python;
 mod shell;
 mod test;
 mod toolchains;
@@ -44,6 +46,9 @@ usage: cargo xtask COMMAND
   advisories        the dependencies against published advisories, where cargo deny is installed
   package [--verify]
                     every crate as it would go to a registry; --verify builds each from its package
+  dist [--out DIR | --check]
+                    a tarball of program, libraries and headers, and Debian packages of the same, in target/packages;
+                    --check makes them of what the tests build, and builds programs with what they hold
   gate              instruction and allocation counts against the checked-in baseline
   perf-baseline REASON
                     makes the counts of now the baseline of the gate, and prints a message for the commit
@@ -76,6 +81,9 @@ usage: cargo xtask COMMAND
                     the fuzz targets under libFuzzer, N seconds each (30), with their executions as a table; --minimise
                     takes what runs have found into the checked-in corpus, as far as it adds to it
   outside           the programs of examples/outside, built on what the libraries show and run against one another
+  python [--wheel DIR]
+                    the Python package: its wheel, built and installed into an environment of its own, and its tests there;
+                    --wheel builds it as packages hold it, and puts it into the folder
   peers             install the peers that test --full talks to (pinned versions)
   peers --test [WORDS]
                     only the tests against them, or those whose name contains WORDS
@@ -105,6 +113,8 @@ fn main() -> ExitCode {
         ["bench", words @ ..] => bench::run(words),
         ["history", words @ ..] => history::run(words),
         ["dashboard", words @ ..] => dashboard::run(words),
+        ["dist", "--check"] => dist::test(),
+        ["dist", words @ ..] => dist::run(words),
         ["gate"] => gate::run(gate::Mode::Compare),
         ["perf-baseline"] => {
             Err("why? `cargo xtask perf-baseline REASON` makes the figures of now the baseline".into())
@@ -115,6 +125,7 @@ fn main() -> ExitCode {
         ["fuzz", words @ ..] => fuzz::run(words),
         ["outside"] => outside::run(),
         ["profile", words @ ..] => profile::run(words),
+        ["python", words @ ..] => python::run(words),
         ["peers"] => peers::install(),
         ["peers", "--test", filter @ ..] => peers::test_matching(&filter.join(" ")),
         ["interop", words @ ..] => interop::run(words),

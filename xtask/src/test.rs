@@ -10,7 +10,7 @@
 
 use crate::peers::install::Installed;
 use crate::shell::{self, cargo};
-use crate::{check, features, fuzz, gate, interop, models, outside, peers, toolchains, wan};
+use crate::{check, dist, features, fuzz, gate, interop, models, outside, peers, python, toolchains, wan};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Instant;
@@ -59,10 +59,12 @@ fn builds(stages: &Stages, tier: Tier) -> Result<(), String> {
         stages.run("emulated networks", || wan::compare(wan::Scope::All))?;
         stages.run("shortened networks", || wan::compare(wan::Scope::Lengths))?;
         stages.run("models of threads", models::run)?;
+        stages.run("Python package", python::test)?;
         stages.run("features", features::test)?;
         stages.run("oldest compiler", toolchains::oldest)?;
         stages.run("advisories", toolchains::advisories)?;
         stages.run("packages", || toolchains::package(false))?;
+        stages.run("what people install", dist::test)?;
         // What it finds in one run it finds in the next.
         stages.run("fuzz targets", || fuzz::run(&["--seed", "1"]))?;
     }
@@ -101,7 +103,8 @@ fn tests(tier: Tier, options: &[&str]) -> Result<(), String> {
     let mut command = cargo();
     command.args(["test", "--workspace", "--quiet"]).args(shell::profile()).args(options);
     if tier == Tier::Full {
-        command.env("GODWIT_FULL", "1");
+        // Nobody waits for the first failure: all of them are wanted.
+        command.arg("--no-fail-fast").env("GODWIT_FULL", "1");
     }
     shell::run(&mut command)
 }

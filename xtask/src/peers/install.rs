@@ -342,7 +342,7 @@ pub(crate) fn find_program(name: impl AsRef<OsStr>) -> Option<PathBuf> {
 }
 
 /// Runs `install` unless `stamp` says that it was run for just this list of versions.
-fn unless_stamped(
+pub(crate) fn unless_stamped(
     wanted: &Path,
     stamp: &Path,
     install: impl FnOnce() -> Result<(), String>,

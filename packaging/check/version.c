@@ -1,0 +1,6 @@
+#include <godwit.h>
+#include <stdio.h>
+
+int main(void) {
+    return puts(godwit_version()) == EOF;
+}

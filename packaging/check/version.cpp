@@ -1,0 +1,6 @@
+#include <godwit.hpp>
+#include <iostream>
+
+int main() {
+    std::cout << godwit::version() << '\n';
+}
