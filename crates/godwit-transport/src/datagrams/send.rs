@@ -2,7 +2,7 @@
 
 use super::OVERHEAD;
 use bytes::Bytes;
-use godwit_wire::{Frame, Writer, varint_len};
+use godwit_wire::{Frame, Writer};
 use std::collections::VecDeque;
 use std::fmt;
 
@@ -74,11 +74,9 @@ impl SendQueue {
         }
         let frame = room.min(usize::try_from(self.peer_limit).unwrap_or(usize::MAX));
         let rest = frame.saturating_sub(1);
-        // The length field is as short as it can be, so its own size depends on the result.
-        let with = |field: usize| rest.saturating_sub(field);
-        let max =
-            [1, 2, 4].into_iter().map(with).find(|len| varint_len(*len as u64).saturating_add(*len) <= rest);
-        Some(max.unwrap_or(0))
+        // The length field is as short as it can be, so its own size depends on the result (RFC 9000 section 16).
+        let fields = [(1, 63), (2, 16_383), (4, 1_073_741_823)];
+        fields.into_iter().map(|(field, largest)| rest.saturating_sub(field).min(largest)).max()
     }
 
     pub(super) fn push(&mut self, data: Bytes, tag: Option<u64>, unless_blocked: bool) {

@@ -167,6 +167,15 @@ fn packets_are_shared_as_the_setting_says() {
     }
 }
 
+#[test]
+fn a_longer_length_field_does_not_make_the_largest_shorter() {
+    let mut ours = datagrams(|_| {});
+    ours.set_peer_limit(65_535);
+    for (room, max) in [(65, 63), (66, 63), (67, 64), (16_386, 16_383), (16_388, 16_383), (16_389, 16_384)] {
+        assert_eq!(ours.max_len(room), Some(max), "{room}");
+    }
+}
+
 proptest! {
     #[test]
     fn the_largest_length_is_the_largest_that_fits(room in 4usize..70_000, limit in 2u64..70_000) {
