@@ -255,9 +255,12 @@ static void resets_follow_from_the_key(const void *row) {
     set_reset_key(1);
     connect_pair(it);
     set_reset_key(same ? 1 : 2);
-    close_connection(it->server);
     stream *sender = start_stream(&it->client, QUIC_STREAM_OPEN_FLAG_NONE, QUIC_STREAM_START_FLAG_NONE);
-    send_pattern(sender, 0, 1000, 1, QUIC_SEND_FLAG_NONE);
+    close_connection(it->server);
+    /* What the client sends by itself may have been answered already: then there is nothing left to send on. */
+    QUIC_STATUS sent;
+    try_send(sender, 0, 1000, 1, QUIC_SEND_FLAG_NONE, &sent);
+    CHECK(sent == QUIC_STATUS_PENDING || (same && sent == QUIC_STATUS_INVALID_STATE));
     event why = WAIT_EVENT(&it->client, QUIC_CONNECTION_EVENT_SHUTDOWN_INITIATED_BY_TRANSPORT);
     CHECK_STATUS(same ? QUIC_STATUS_ABORTED : QUIC_STATUS_CONNECTION_TIMEOUT, why.status);
     close_stream(sender);
