@@ -18,7 +18,7 @@ static LEASES: Mutex<Slab<Box<Lent>>> = Mutex::new(Slab::new());
 #[derive(Default)]
 pub(crate) struct Lent {
     pub(crate) bytes: Bytes,
-    /// What the bytes count against.
+    /// What it counts against as long as it is lent.
     pub(crate) permit: Option<OwnedSemaphorePermit>,
     pub(crate) headers: HeaderMap,
     // Large, and few events have one: they are apart, so that the many that bring bytes are small.

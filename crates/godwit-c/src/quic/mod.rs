@@ -47,6 +47,8 @@ pub(crate) fn socket_address(text: &str) -> Result<SocketAddr, Failure> {
 
 #[cfg(test)]
 pub(crate) use connection::MOST_NEW_STREAMS;
+#[cfg(test)]
+pub(crate) use paths::MOST_PATH_EVENTS;
 
 /// The functions, for tests to call.
 #[cfg(test)]

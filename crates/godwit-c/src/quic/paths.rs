@@ -10,6 +10,8 @@ use crate::handles;
 use crate::words::{address, nanoseconds};
 use godwit::{MigrateError, PathState, PathStats};
 use std::ffi::c_char;
+use std::sync::Arc;
+use tokio::sync::Semaphore;
 
 fn state(state: PathState) -> u32 {
     match state {
@@ -20,9 +22,20 @@ fn state(state: PathState) -> u32 {
     }
 }
 
+/// So many events about paths can wait for the application, or be lent to it: a peer whose address changes with each packet
+/// makes no more. Of what happens meanwhile the connection keeps the last.
+pub(crate) const MOST_PATH_EVENTS: usize = 32;
+
 /// Tells what happens to paths.
 pub(super) async fn tell(connection: &Connection, inner: &godwit::Connection) {
-    while let Ok(news) = inner.path_event().await {
+    let places = Arc::new(Semaphore::new(MOST_PATH_EVENTS));
+    loop {
+        let place = tokio::select! {
+            place = Arc::clone(&places).acquire_owned() => place.ok(),
+            // Nobody waits for the application when all is over.
+            _ = inner.closed() => None,
+        };
+        let Ok(news) = inner.path_event().await else { return };
         let path = abi::Path {
             path: news.path,
             state: state(news.state),
@@ -31,7 +44,8 @@ pub(super) async fn tell(connection: &Connection, inner: &godwit::Connection) {
             ..abi::Path::zeroed()
         };
         let event = connection.subject.event(abi::EVENT_PATH);
-        connection.subject.tell(event.lending(|lent| lent.path = Some(Box::new(path))));
+        let event = event.lending(|lent| (lent.path, lent.permit) = (Some(Box::new(path)), place));
+        connection.subject.tell(event);
     }
 }
 

@@ -5,8 +5,8 @@ use crate::abi::{self, Plain};
 use crate::exchange::api::godwit_exchange_cancel;
 use crate::intake::LEAST;
 use crate::queue::godwit_queue_wait;
-use crate::quic::MOST_NEW_STREAMS;
-use crate::quic::functions::godwit_stream_reset;
+use crate::quic::functions::{godwit_connection_migrate, godwit_stream_reset};
+use crate::quic::{MOST_NEW_STREAMS, MOST_PATH_EVENTS};
 use crate::server::MOST_NEW_REQUESTS;
 use std::collections::VecDeque;
 
@@ -242,6 +242,28 @@ fn streams_that_are_reset_at_once_do_not_pile_up() {
     let stream = open(connection, abi::STREAM_UNIDIRECTIONAL, 0);
     assert_eq!(write(stream, b"last", abi::SEND_END, 0), abi::OK);
     while quic.far.until(abi::EVENT_RECEIVED).data != b"last" {}
+}
+
+#[test]
+fn news_of_paths_that_nobody_takes_do_not_pile_up() {
+    let quic = Quic::new(&datagrams());
+    let (near, _) = quic.connect();
+    for round in 0..MANY / 4 {
+        let address = if round % 2 == 0 { c"127.0.0.2:0" } else { c"127.0.0.3:0" };
+        ok(|error| unsafe { godwit_connection_migrate(near, address.as_ptr(), error) });
+        while quic.near.until(abi::EVENT_PATH).number != abi::PATH_ACTIVE {}
+    }
+    // Each of them was seen by the server, which tells of new paths, of active ones and of those that are given up.
+    let (mut events, mut count) = (vec![abi::Event::zeroed(); 4 * MANY], 0);
+    let (place, capacity) = (events.as_mut_ptr(), events.len() as u64);
+    ok(|error| unsafe { godwit_queue_wait(quic.far.queue, place, capacity, 0, &mut count, error) });
+    let events = &mut events[..count as usize];
+    let number = events.iter().filter(|event| event.kind == abi::EVENT_PATH).count();
+    assert!(number > 0 && number <= MOST_PATH_EVENTS, "{number} news of paths wait");
+    events.iter_mut().for_each(release);
+    // With these taken, others come.
+    ok(|error| unsafe { godwit_connection_migrate(near, c"127.0.0.4:0".as_ptr(), error) });
+    quic.far.until(abi::EVENT_PATH);
 }
 
 #[test]

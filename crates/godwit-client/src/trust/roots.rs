@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use godwit_text::{plain_error, read_file};
 use godwit_tls::verified::RememberingVerifier;
@@ -13,6 +13,16 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::{Error as PemError, PemObject};
 
 use super::named::Named;
+
+/// The system's authorities. To read them takes far longer than all else that a client begins with: it is done once.
+static OF_THE_SYSTEM: LazyLock<RootCertStore> = LazyLock::new(|| {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if roots.is_empty() {
+        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+    }
+    roots
+});
 
 /// A file of authorities that cannot be used. It is displayed with what was expected and what to do.
 #[derive(Clone, Debug)]
@@ -57,14 +67,10 @@ impl Roots {
         RootCertStore::empty().into()
     }
 
-    /// The system's authorities, or those of Mozilla's list where the system has none.
+    /// The system's authorities, or those of Mozilla's list where the system has none. They are read when a process
+    /// first asks for them: what changes later counts for the processes that are started after it.
     pub fn system() -> Roots {
-        let mut roots = RootCertStore::empty();
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        if roots.is_empty() {
-            roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
-        }
-        roots.into()
+        OF_THE_SYSTEM.clone().into()
     }
 
     /// [`Roots::system`] and those in `files` (PEM).
