@@ -8,6 +8,7 @@ mod accept;
 mod datagrams;
 mod ending;
 mod events;
+mod lookups;
 mod outstanding_datagrams;
 mod resumption;
 mod start;

@@ -1,9 +1,9 @@
 //! Starting connections of clients.
 //!
-//! The name is looked up on a thread of its own, unless it is an address already: nobody waits for a server of names that does
+//! The name is looked up on another thread, unless it is an address already: nobody waits for a server of names that does
 //! not answer, neither the application nor the other connections of the worker.
 
-use super::{Connection, End, INTERNAL_ERROR};
+use super::{Connection, End, INTERNAL_ERROR, lookups};
 use crate::abi::{AddressFamily, Setting, Status};
 use crate::configuration::Configuration;
 use crate::handle;
@@ -45,7 +45,7 @@ pub(crate) fn start(
         return Ok(());
     }
     let body = move || connect(worker, key, resolve(&server));
-    if std::thread::Builder::new().name("godwit-resolve".into()).spawn(body).is_err() {
+    if lookups::begin(body).is_err() {
         connect(worker, key, Err(Status::OUT_OF_MEMORY));
     }
     Ok(())
