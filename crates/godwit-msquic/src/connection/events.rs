@@ -92,7 +92,10 @@ impl State {
             self.tell_connection(key, ConnectionNews::OneWayDelayNegotiated);
         }
         if !is_server {
-            self.tell_connection(key, ConnectionNews::StreamsAvailable);
+            // As long as the peer permits none, that is what the application expects.
+            if self.streams_available(cx, key) != Some((0, 0)) {
+                self.tell_connection(key, ConnectionNews::StreamsAvailable);
+            }
             self.tell_datagram_state(cx, key);
         }
         self.tell_connection(key, ConnectionNews::Connected { resumed, alpn });

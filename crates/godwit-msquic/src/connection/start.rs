@@ -116,12 +116,14 @@ fn socket_for(worker: &Worker, pool: &Pool, key: Key, remote: SocketAddr) -> Res
     });
     let (local, shares) = own.ok_or(Status::INVALID_STATE)?;
     let Some(local) = local else {
-        return worker.shared_socket(pool, remote).map_err(|error| status_of(&error));
+        let socket = if shares { pool.common_socket(remote) } else { worker.common_socket(pool, remote) };
+        return socket.map_err(|error| status_of(&error));
     };
     if shares && let Some(socket) = worker.socket_at(local, remote) {
         return Ok(socket);
     }
-    let (socket, bound) = worker.bind(pool, local, shares).map_err(|error| status_of(&error))?;
+    let bound = if shares { pool.bind_for_clients(local) } else { worker.bind(pool, local) };
+    let (socket, bound) = bound.map_err(|error| status_of(&error))?;
     worker.visit(|_, state| {
         if let Some(connection) = state.connections.get_mut(key) {
             connection.own_socket = Some(socket);

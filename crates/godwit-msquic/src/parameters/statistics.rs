@@ -26,6 +26,8 @@ pub(super) fn of(connection: &Connection, transport: Option<&Transport>) -> Stat
         let over_ipv4 = connection.remote.is_none_or(|remote| remote.ip().to_canonical().is_ipv4());
         fill_handshake(&mut told, &stats.handshake, connection.is_server);
         fill(&mut told, stats, if over_ipv4 { HEADERS.0 } else { HEADERS.1 });
+        let by_both = stats.greases_quic_bit && connection.setting(Setting::GreaseQuicBitEnabled) != 0;
+        told = told.with_grease_bit_negotiated(by_both);
     } else {
         fill_as_set(&mut told, connection);
     }

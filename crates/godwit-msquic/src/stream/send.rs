@@ -50,6 +50,7 @@ impl State {
         if request.flags.contains(SendFlags::FIN) {
             stream.sending.want_finish();
         }
+        stream.sending.is_delayed = request.flags.contains(SendFlags::DELAY_SEND);
         drop(loan);
     }
 
@@ -102,7 +103,7 @@ impl State {
             sending.finish = Finish::Said;
             changed |= transport.finish(id).is_ok();
         }
-        if changed {
+        if changed && !sending.is_delayed {
             cx.endpoint_mut().touch(conn);
         }
         self.take_given_back();

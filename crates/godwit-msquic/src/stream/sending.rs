@@ -25,6 +25,8 @@ pub(crate) struct Sending {
     pub(crate) is_stopped: bool,
     /// It is given up as soon as anything of it is lost: said once, that holds for all that is sent.
     pub(super) cancels_on_loss: bool,
+    /// The application did not want the last of it to cause a packet: it goes along with what else the connection sends.
+    pub(super) is_delayed: bool,
     /// Bytes that the transport was given for 0-RTT packets. None if the server has refused those.
     pub(crate) early_bytes: u64,
 }
@@ -82,6 +84,7 @@ impl Sending {
             is_over: !exists,
             is_stopped: false,
             cancels_on_loss: false,
+            is_delayed: false,
             early_bytes: 0,
         }
     }
@@ -111,6 +114,7 @@ impl Sending {
         let news = self.is_open();
         if news {
             self.finish = Finish::Wanted;
+            self.is_delayed = false;
         }
         news
     }

@@ -3,6 +3,7 @@
 //! What is told is made ready under the lock, told without it, and what the callback has answered is taken in under the lock
 //! again, together with making the next thing ready.
 
+use super::current::pool;
 use super::news::{ConnectionNews, News, StreamNews};
 use super::pool::Worker;
 use super::state::{State, TurnOf};
@@ -76,7 +77,9 @@ pub(super) fn deliver(worker: &Worker) -> bool {
             let some_are_over = std::mem::take(&mut state.some_are_over);
             (std::mem::take(&mut state.unused_sockets), some_are_over, state.look_at_defence(cx))
         });
-    unused.into_iter().for_each(|socket| worker.unbind(socket));
+    if let Some(pool) = pool() {
+        unused.into_iter().for_each(|socket| pool.unbind(socket));
+    }
     if some_are_over {
         close_unused_bindings();
     }

@@ -88,6 +88,7 @@ fn end_present() {
     let Some(pool) = polled else { return };
     current::set(None);
     EXECUTIONS.clear();
+    pool.sockets.forget();
     for worker in pool.workers() {
         worker.close_all_sockets();
         defence::note(worker.visit(|_, state| state.end_defence()));

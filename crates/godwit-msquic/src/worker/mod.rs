@@ -9,6 +9,7 @@
 //! call that is made in one acts at once. What it acts on is told later, and never within the call, but for closing: what a
 //! handle has still to hear is told before the close returns.
 
+mod common_sockets;
 mod current;
 pub(crate) mod defence;
 mod delivery;

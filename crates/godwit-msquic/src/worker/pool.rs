@@ -1,5 +1,6 @@
 //! The workers there are, and what each has: its shard, and the sockets in it.
 
+use super::common_sockets::CommonSockets;
 use super::polled::Polled;
 use super::state::State;
 use godwit_base::SocketId;
@@ -9,9 +10,9 @@ use godwit_transport::tls::secrets::ServerSecrets;
 use godwit_transport::{CidCodec, Endpoint, EndpointConfig, MemoryLimit, UsedTokens, WindowReserve};
 use std::cell::Cell;
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 /// One that works: on a thread of its own, or when the application polls it.
 pub(crate) struct Worker {
@@ -19,15 +20,8 @@ pub(crate) struct Worker {
     pub(super) shard: ShardHandle<State>,
     /// The application polls it.
     pub(super) polled: OnceLock<Polled>,
-    /// Where connections leave that do not care from where, over IPv4 and IPv6.
-    sockets: Mutex<Option<SharedSockets>>,
-}
-
-/// Sockets that many connections of clients share. With a dual-stack socket, both are the same.
-#[derive(Debug, Clone, Copy)]
-struct SharedSockets {
-    ipv4: Option<SocketId>,
-    ipv6: Option<SocketId>,
+    /// Where its connections leave that do not care from where.
+    pub(super) sockets: CommonSockets,
 }
 
 /// All workers.
@@ -38,6 +32,8 @@ pub(crate) struct Pool {
     /// A socket has been asked for.
     has_sockets: AtomicBool,
     secrets: Arc<ServerSecrets>,
+    /// Where connections leave that do not care from where, and permit others to leave from there.
+    pub(super) sockets: CommonSockets,
 }
 
 /// So many handshakes may be under way at a worker before clients have to prove their addresses, as everywhere in Godwit.
@@ -89,13 +85,14 @@ impl Pool {
             let shard = Shard::new(endpoint, Vec::new(), State::new(number)).in_group(group.clone());
             let shard = ShardHandle::new(shard);
             shard.join_group(&group, number.into());
-            workers.push(Worker { number, shard, polled: OnceLock::new(), sockets: Mutex::new(None) });
+            workers.push(Worker { number, shard, polled: OnceLock::new(), sockets: CommonSockets::default() });
         }
         Pool {
             workers: workers.into(),
             next: AtomicUsize::new(0),
             has_sockets: AtomicBool::new(false),
             secrets,
+            sockets: CommonSockets::default(),
         }
     }
 
@@ -147,9 +144,24 @@ impl Pool {
     /// # Errors
     /// If the address cannot be had.
     pub(crate) fn bind(&self, address: SocketAddr, beside: bool) -> io::Result<(SocketId, SocketAddr)> {
-        let id = self.fresh_socket_id();
         let mut config = SocketConfig::default();
         config.reuse_port = beside;
+        self.bind_with(&config, address)
+    }
+
+    /// As [`Pool::bind`], for connections of clients, which may share the port with others.
+    ///
+    /// # Errors
+    /// If the address cannot be had.
+    pub(crate) fn bind_for_clients(&self, address: SocketAddr) -> io::Result<(SocketId, SocketAddr)> {
+        let mut config = SocketConfig::default();
+        config.reuse_port = true;
+        config.report_unreachable = true;
+        self.bind_with(&config, address)
+    }
+
+    fn bind_with(&self, config: &SocketConfig, address: SocketAddr) -> io::Result<(SocketId, SocketAddr)> {
+        let id = self.fresh_socket_id();
         let sockets = config.bind_group(id, address, self.workers.len())?;
         let first = sockets.first().ok_or(io::ErrorKind::AddrNotAvailable)?;
         let bound = first.local_addr();
@@ -166,7 +178,7 @@ impl Pool {
         self.workers.iter().any(|worker| worker.peek(|cx, _| cx.endpoint().uses_socket(socket)))
     }
 
-    /// Closes those sockets as soon as no connection uses them any more.
+    /// Closes those sockets, or the one that a worker has with this number, as soon as no connection uses them any more.
     pub(crate) fn unbind(&self, socket: SocketId) {
         self.workers.iter().for_each(|worker| worker.shard.retire_socket(socket));
     }
@@ -252,41 +264,12 @@ impl Worker {
         self.shard.peek(look)
     }
 
-    /// The socket that connections to `remote` share.
-    ///
-    /// # Errors
-    /// If there is none that reaches it.
-    pub(crate) fn shared_socket(&self, pool: &Pool, remote: SocketAddr) -> io::Result<SocketId> {
-        let mut sockets = self.sockets.lock().unwrap_or_else(PoisonError::into_inner);
-        let shared = match *sockets {
-            Some(shared) => shared,
-            None => *sockets.insert(self.bind_shared(pool)?),
-        };
-        let socket = if remote.is_ipv4() { shared.ipv4 } else { shared.ipv6 };
-        socket.ok_or_else(|| io::ErrorKind::NetworkUnreachable.into())
-    }
-
-    fn bind_shared(&self, pool: &Pool) -> io::Result<SharedSockets> {
-        let dual = self.bind(pool, (Ipv6Addr::UNSPECIFIED, 0).into(), false);
-        if let Ok((socket, _)) = dual {
-            return Ok(SharedSockets { ipv4: Some(socket), ipv6: Some(socket) });
-        }
-        let (socket, _) = self.bind(pool, (Ipv4Addr::UNSPECIFIED, 0).into(), false)?;
-        Ok(SharedSockets { ipv4: Some(socket), ipv6: None })
-    }
-
-    /// Gives this worker a socket on `address`, and says which it has become. `reuse` permits other sockets there.
+    /// Gives this worker a socket on `address` of its own, and says which it has become.
     ///
     /// # Errors
     /// If the address cannot be had.
-    pub(crate) fn bind(
-        &self,
-        pool: &Pool,
-        address: SocketAddr,
-        reuse: bool,
-    ) -> io::Result<(SocketId, SocketAddr)> {
+    pub(crate) fn bind(&self, pool: &Pool, address: SocketAddr) -> io::Result<(SocketId, SocketAddr)> {
         let mut config = SocketConfig::default();
-        config.reuse_port = reuse;
         config.report_unreachable = true;
         let socket = config.bind(pool.fresh_socket_id(), address)?;
         let bound = (socket.id(), socket.local_addr());
@@ -318,13 +301,8 @@ impl Worker {
 
     /// Ends all connections.
     pub(super) fn end_all_connections(&self) {
-        *self.sockets.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.sockets.forget();
         self.shard.close(0, b"");
-    }
-
-    /// Closes a socket as soon as no connection uses it any more.
-    pub(crate) fn unbind(&self, socket: SocketId) {
-        self.shard.retire_socket(socket);
     }
 }
 
@@ -332,6 +310,7 @@ impl Worker {
 mod tests {
     use super::*;
     use godwit_engine::PolledDriver;
+    use std::net::Ipv4Addr;
 
     #[test]
     fn sockets_that_cannot_be_kept_by_all_are_closed_by_all() {

@@ -49,6 +49,11 @@ impl HeaderBits {
         self.grease = grease;
     }
 
+    /// Whether the QUIC bit of packets to be sent is random.
+    pub(super) const fn greases(&self) -> bool {
+        self.grease
+    }
+
     /// Gives the first byte of a packet to be sent its QUIC bit. Comes before the packet is sealed.
     #[inline]
     pub(super) fn apply(&mut self, first: Option<&mut u8>, rng: &mut dyn Rng) {

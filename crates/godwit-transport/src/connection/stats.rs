@@ -90,6 +90,8 @@ pub struct ConnectionStats {
     pub handshake: HandshakeBytes,
     /// Key updates, by either end.
     pub key_updates: u64,
+    /// Whether the peer accepts packets whose QUIC bit is 0 (RFC 9287): that of those sent is greased.
+    pub greases_quic_bit: bool,
     /// Streams opened by this end.
     pub streams_opened: u64,
     /// Streams opened by the peer.

@@ -84,7 +84,10 @@ impl Moving {
         let (socket, bound, is_own) = match shared {
             Some(socket) => (socket, local, false),
             None => {
-                let made = self.worker.bind(pool, local, self.shares_socket);
+                let made = match self.shares_socket {
+                    true => pool.bind_for_clients(local),
+                    false => self.worker.bind(pool, local),
+                };
                 let (socket, bound) = made.map_err(|error| status_of(&error))?;
                 (socket, bound, true)
             }
@@ -98,12 +101,12 @@ impl Moving {
         });
         match moved {
             Ok(unused) => {
-                unused.into_iter().for_each(|socket| self.worker.unbind(socket));
+                unused.into_iter().for_each(|socket| pool.unbind(socket));
                 Ok(())
             }
             Err(status) => {
                 if is_own {
-                    self.worker.unbind(socket);
+                    pool.unbind(socket);
                 }
                 Err(status)
             }
