@@ -139,6 +139,9 @@ fn create(addr: SocketAddr, config: &SocketConfig) -> Result<UdpSocket, BindErro
     if config.reuse_port {
         reuse_port(&socket).map_err(BindError::at(addr, "share the port"))?;
     }
+    if config.free_bind {
+        free_bind(&socket, addr).map_err(BindError::at(addr, "choose an address that is not there"))?;
+    }
     if let Some(interface) = &config.interface {
         bind_interface(&socket, interface).map_err(BindError::at(addr, "choose the network interface"))?;
     }
@@ -156,6 +159,17 @@ fn reuse_port(socket: &socket2::Socket) -> io::Result<()> {
 #[cfg(not(all(unix, not(any(target_os = "solaris", target_os = "illumos")))))]
 fn reuse_port(_: &socket2::Socket) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "this system has no SO_REUSEPORT"))
+}
+
+#[cfg(target_os = "linux")]
+fn free_bind(socket: &socket2::Socket, addr: SocketAddr) -> io::Result<()> {
+    if addr.is_ipv4() { socket.set_freebind_v4(true) } else { socket.set_freebind_v6(true) }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn free_bind(_: &socket2::Socket, _: SocketAddr) -> io::Result<()> {
+    let reason = "sockets can be bound only to addresses that are there on this system";
+    Err(io::Error::new(io::ErrorKind::Unsupported, reason))
 }
 
 #[cfg(target_os = "linux")]

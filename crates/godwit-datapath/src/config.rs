@@ -54,6 +54,9 @@ pub struct SocketConfig {
     pub send_buffer: usize,
     /// Whether several sockets may share the address (`SO_REUSEPORT`). Default false.
     pub reuse_port: bool,
+    /// Whether the address need not be one of this machine's yet (`IP_FREEBIND`, Linux only): nothing comes until it is.
+    /// Default false.
+    pub free_bind: bool,
     /// Whether an IPv6 socket refuses IPv4. Default false.
     pub only_v6: bool,
     /// Whether segmentation offload may be used for sending. Default true.
@@ -87,6 +90,7 @@ impl Default for SocketConfig {
             recv_buffer: 4 << 20,
             send_buffer: 4 << 20,
             reuse_port: false,
+            free_bind: false,
             only_v6: false,
             gso: true,
             gro: true,

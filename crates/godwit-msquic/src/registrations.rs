@@ -32,7 +32,10 @@ pub(crate) fn shut_down(registration: &Arc<Registration>, flags: ConnectionShutd
     }
     for worker in worker::pool().map_or(&[][..], |pool| pool.workers()) {
         worker.visit(|cx, state| {
-            let ours = state.connections.iter().filter(|(_, it)| Arc::ptr_eq(&it.registration, registration));
+            // Those that are not started have nothing to shut down: they are told as soon as they are.
+            let ours = state.connections.iter().filter(|(_, it)| {
+                Arc::ptr_eq(&it.registration, registration) && (it.is_started || it.is_server)
+            });
             for key in ours.map(|(key, _)| key).collect::<Vec<_>>() {
                 state.shut_down(cx, key, flags, code);
             }

@@ -5,7 +5,7 @@
 //! has had its time for that.
 
 use super::INTERNAL_ERROR;
-use crate::abi::{ConnectionShutdownFlags, PerformanceCounter, Status};
+use crate::abi::{ConnectionShutdownFlags, PerformanceCounter, Setting, Status};
 use crate::counters;
 use crate::worker::{ConnectionNews, Gate, State};
 use bytes::Bytes;
@@ -161,7 +161,10 @@ impl State {
             connection.parameters.on_closed(transport);
         }
         let waits = connection.last_stats.as_ref().is_some_and(|stats| stats.bytes_in_flight > 0);
-        let waits = waits && connection.is_connected;
+        // Before the handshake is complete, the shorter of two times is over.
+        let limits = [Setting::DisconnectTimeoutMs, Setting::HandshakeIdleTimeoutMs];
+        let [answer, handshake] = limits.map(|limit| connection.setting(limit));
+        let waits = waits && (connection.is_connected || handshake == 0 || answer < handshake);
         let end = match reason {
             ConnectionError::ClosedLocally => {
                 // This end has told everything there is to tell when it closed, and waits for the peer's answer.

@@ -39,7 +39,16 @@ pub(crate) fn start(
     configuration: Arc<Configuration>,
     server: Server,
 ) -> Result<(), Status> {
-    let preset = worker.visit(|_, state| state.begin(key, configuration, &server))?;
+    let begun = worker.visit(|cx, state| {
+        let begun = state.begin(key, configuration, &server);
+        let connection = state.connections.get(key).filter(|_| begun.is_ok());
+        let shutdown = connection.and_then(|connection| connection.registration.shutdown());
+        let Some((flags, code)) = shutdown else { return begun.map(Some) };
+        state.shut_down(cx, key, flags, code);
+        Ok(None)
+    });
+    // Of a registration that is shut down it is over with that, which an event tells.
+    let Some(preset) = begun? else { return Ok(()) };
     if let Some(address) = preset.or_else(|| literal(&server)) {
         connect(worker, key, Ok(address));
         return Ok(());

@@ -36,9 +36,10 @@ pub(crate) fn is_in_use() -> bool {
     pool().is_some_and(Pool::has_sockets)
 }
 
-/// Whether a registration has been opened: from then on it is decided who works.
+/// Whether a registration has been opened: from then on it is decided who works. Where the application's threads do, it is
+/// decided until the last registration is closed.
 pub(crate) fn has_started() -> bool {
-    HAS_STARTED.load(Ordering::Acquire)
+    HAS_STARTED.load(Ordering::Acquire) && (are_any_left() || !pool().is_some_and(Pool::is_polled))
 }
 
 /// Nobody else changes which workers there are as long as this is held.
@@ -66,6 +67,11 @@ pub(super) fn on_started() {
     HAS_STARTED.store(true, Ordering::Release);
 }
 
+/// The workers are gone, and there is no registration: all can be decided again.
+pub(super) fn on_ended() {
+    HAS_STARTED.store(false, Ordering::Release);
+}
+
 /// The library is opened once more.
 pub(crate) fn on_opened() {
     OPENED.fetch_add(1, Ordering::AcqRel);
@@ -82,6 +88,6 @@ pub(crate) fn on_closed() {
     // Whoever opens one holds this as well.
     if !are_any_left() {
         set(None);
-        HAS_STARTED.store(false, Ordering::Release);
+        on_ended();
     }
 }

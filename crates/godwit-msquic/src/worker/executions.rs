@@ -84,9 +84,9 @@ pub(crate) fn delete() {
 
 /// The workers that are polled, if there are any, are there no more.
 fn end_present() {
-    let polled = current::pool().filter(|pool| pool.workers().iter().all(|it| it.polled.get().is_some()));
-    let Some(pool) = polled else { return };
+    let Some(pool) = current::pool().filter(|pool| pool.is_polled()) else { return };
     current::set(None);
+    current::on_ended();
     EXECUTIONS.clear();
     pool.sockets.forget();
     for worker in pool.workers() {

@@ -106,6 +106,11 @@ impl Pool {
         self.workers.get(usize::from(number))
     }
 
+    /// Whether the application polls them.
+    pub(super) fn is_polled(&self) -> bool {
+        self.workers.iter().all(|worker| worker.polled.get().is_some())
+    }
+
     /// All of them.
     pub(crate) fn workers(&self) -> &[Worker] {
         &self.workers
@@ -146,6 +151,8 @@ impl Pool {
     pub(crate) fn bind(&self, address: SocketAddr, beside: bool) -> io::Result<(SocketId, SocketAddr)> {
         let mut config = SocketConfig::default();
         config.reuse_port = beside;
+        // A listener may have an address before the machine has it.
+        config.free_bind = cfg!(target_os = "linux");
         self.bind_with(&config, address)
     }
 

@@ -25,6 +25,7 @@ mod networks;
 mod occupancy;
 mod older_generations;
 mod receive;
+mod reflectors;
 mod run;
 mod sample;
 mod send;

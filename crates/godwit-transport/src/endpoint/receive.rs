@@ -6,7 +6,7 @@ use super::first_initial::{Answered, FirstInitial};
 use super::foreign::{Foreign, ForeignBatch};
 use super::incoming::{Incoming, Rejected};
 use super::run::{Run, WORTH_LOOKING_AHEAD};
-use super::{ConnKey, Endpoint, IncomingKey, negotiate, stateless_reset};
+use super::{ConnKey, Endpoint, IncomingKey, negotiate, reflectors, stateless_reset};
 use crate::address_token::{NewToken, RetryToken, TokenKind};
 use crate::cid::{CidCodec, Route};
 use crate::path::PathKey;
@@ -219,6 +219,9 @@ impl Endpoint {
             slot.connection.machine.on_stateless_reset(origin.now);
             return self.touch(key);
         }
+        if reflectors::may_be(&origin.path.remote) {
+            return;
+        }
         let Some(dcid) = header::peek_dcid(datagram, self.codec.len()).and_then(ConnectionId::new) else {
             return;
         };
@@ -259,6 +262,9 @@ impl Endpoint {
 
     /// A long header with an id that is nobody's here: a new client, or a packet come too late.
     fn on_stray_long(&mut self, origin: &Origin, datagram: &[u8]) {
+        if reflectors::may_be(&origin.path.remote) {
+            return;
+        }
         let quic = datagram.first().is_some_and(|first| header::has_quic_bit(*first));
         match header::parse(datagram, self.codec.len()) {
             Ok(Packet::UnknownVersion { dcid, scid, .. }) => {
