@@ -12,6 +12,7 @@ pub use offered::offered_tickets;
 use crate::Assembler;
 use godwit_wire::WireError;
 use godwit_wire::transport_parameters::VersionInformation;
+use godwit_wire::version::{DRAFT_29, MSQUIC_1};
 use godwit_wire::{Malformed, Reader, Side, TransportParameters};
 
 /// A ClientHello may be this long, with its header, in bytes.
@@ -28,6 +29,8 @@ const EXTENSION_ALPN: u16 = 16;
 const EXTENSION_PRE_SHARED_KEY: u16 = 41;
 const EXTENSION_EARLY_DATA: u16 = 42;
 const EXTENSION_TRANSPORT_PARAMETERS: u16 = 57;
+/// Of versions before the standard.
+const EXTENSION_TRANSPORT_PARAMETERS_DRAFT: u16 = 0xffa5;
 const NAME_TYPE_HOST: u8 = 0;
 
 /// What a ClientHello says that matters for choosing a configuration.
@@ -100,22 +103,26 @@ pub fn parse(bytes: &[u8]) -> Parsed {
     }
 }
 
-/// Whether a ClientHello has transport parameters, readable or not, by the number that RFC 9001 gave them (section 8.2):
-/// rustls also takes those by the number that drafts had. `None` if it is not all there yet; what is no ClientHello
+/// Whether a ClientHello has transport parameters, readable or not, by the number that they have in this version of QUIC (RFC 9001
+/// section 8.2): rustls also takes those by another version's. `None` if it is not all there yet; what is no ClientHello
 /// lacks nothing.
-pub fn has_transport_parameters(bytes: &[u8]) -> Option<bool> {
+pub fn has_transport_parameters(bytes: &[u8], version: u32) -> Option<bool> {
+    let wanted = match version {
+        DRAFT_29 | MSQUIC_1 => EXTENSION_TRANSPORT_PARAMETERS_DRAFT,
+        _ => EXTENSION_TRANSPORT_PARAMETERS,
+    };
     match body(bytes) {
         Ok(None) => None,
-        Ok(Some(body)) => Some(extensions(body).and_then(are_transport_parameters_among).unwrap_or(true)),
+        Ok(Some(body)) => Some(extensions(body).and_then(|all| is_among(wanted, all)).unwrap_or(true)),
         Err(Malformed) => Some(true),
     }
 }
 
-fn are_transport_parameters_among(mut extensions: Reader<'_>) -> Result<bool, Malformed> {
+fn is_among(wanted: u16, mut extensions: Reader<'_>) -> Result<bool, Malformed> {
     while !extensions.is_empty() {
         let kind = extensions.u16()?;
         vector16(&mut extensions)?;
-        if kind == EXTENSION_TRANSPORT_PARAMETERS {
+        if kind == wanted {
             return Ok(true);
         }
     }
@@ -286,13 +293,14 @@ mod tests {
 
     #[test]
     fn transport_parameters_are_known_by_one_number() {
-        for (kind, known) in [(57, true), (0xffa5, false)] {
+        for (kind, known) in [(57, [true, true, false]), (0xffa5, [false, false, true])] {
             let bytes = message(&[sni(b"example.org"), extension(kind, b"of any form")]);
-            assert!((0..bytes.len()).all(|len| has_transport_parameters(&bytes[..len]).is_none()));
-            assert_eq!(has_transport_parameters(&bytes), Some(known));
+            assert!((0..bytes.len()).all(|len| has_transport_parameters(&bytes[..len], V1).is_none()));
+            let found = [V1, V2, DRAFT_29].map(|version| has_transport_parameters(&bytes, version));
+            assert_eq!(found, known.map(Some));
         }
-        assert_eq!(has_transport_parameters(&[2]), Some(true), "no ClientHello");
-        assert_eq!(has_transport_parameters(&[1, 0, 0, 1, 0]), Some(true), "TLS will say what is wrong");
+        assert_eq!(has_transport_parameters(&[2], V1), Some(true), "no ClientHello");
+        assert_eq!(has_transport_parameters(&[1, 0, 0, 1, 0], V1), Some(true), "TLS will say what is wrong");
     }
 
     #[test]

@@ -211,9 +211,13 @@ pub struct ClientConfig {
     pub tls: Arc<rustls::ClientConfig>,
     /// Transport settings.
     pub transport: Arc<TransportConfig>,
-    /// The version of the first flight: 1 or [`godwit_wire::version::V2`]'s number. A client with tickets of another
+    /// The version of the first flight: 1, [`godwit_wire::version::V2`]'s number, or a reserved one, which makes a server tell
+    /// those it speaks. A client with tickets of another
     /// version that its endpoint speaks, and none of this one, begins with that.
     pub version: u32,
+    /// The versions that are offered, the preferred first (RFC 9368): what a server may choose, and what is begun with again
+    /// if it does not know the first. Empty: those of the endpoint. Default empty.
+    pub versions: Vec<u32>,
     /// Where connections leave what later ones can use: tickets, tokens, round-trip times. 0-RTT is offered if
     /// the TLS settings enable early data.
     pub resumption: Resumption,
@@ -229,7 +233,15 @@ impl ClientConfig {
     /// These settings, beginning with version 1 and remembering nothing.
     pub fn new(tls: Arc<rustls::ClientConfig>, transport: Arc<TransportConfig>) -> Self {
         let (version, resumption) = (godwit_wire::version::V1, Resumption::default());
-        ClientConfig { tls, transport, version, resumption, tickets: true, late_tickets: false }
+        let versions = Vec::new();
+        ClientConfig { tls, transport, version, versions, resumption, tickets: true, late_tickets: false }
+    }
+}
+
+impl ClientConfig {
+    /// The versions that it offers at an endpoint that speaks these.
+    pub(crate) fn offered<'a>(&'a self, spoken: &'a [u32]) -> &'a [u32] {
+        if self.versions.is_empty() { spoken } else { &self.versions }
     }
 }
 

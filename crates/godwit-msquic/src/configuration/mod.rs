@@ -33,13 +33,13 @@ pub(crate) struct Own<'a> {
     pub(crate) settings: &'a SettingValues,
     /// Who writes its secrets.
     pub(crate) secrets: Option<&'a SecretsWriter>,
-    /// The version that it begins with, at a client.
-    pub(crate) version: Option<u32>,
+    /// What was said of its versions.
+    pub(crate) versions: &'a Choice,
 }
 
 impl Own<'_> {
     fn is_nothing(&self) -> bool {
-        self.settings.is_set_flags() == 0 && self.secrets.is_none() && self.version.is_none()
+        self.settings.is_set_flags() == 0 && self.secrets.is_none() && self.versions.is_nothing()
     }
 }
 
@@ -114,7 +114,9 @@ impl Configuration {
 
     /// Looks at what it says of versions, or changes it.
     pub(crate) fn with_versions<R>(&self, visit: impl FnOnce(&mut Choice) -> R) -> R {
-        visit(&mut self.state().versions)
+        let mut state = self.state();
+        state.forget_made();
+        visit(&mut state.versions)
     }
 
     /// The tickets given out that are good for 0-RTT.
@@ -151,8 +153,8 @@ impl Configuration {
         let mut config = ClientConfig::new(tls, Arc::new(transport));
         config.late_tickets = true;
         config.resumption.verifier = Some(Arc::clone(credential.server_verifier()));
-        let chosen = own.version.or(state.versions.first()).or_else(parameters::first_version);
-        config.version = chosen.unwrap_or(config.version);
+        let versions = parameters::of_client([own.versions, &state.versions]);
+        (config.version, config.versions) = (versions.first, versions.offered);
         let config = Arc::new(config);
         if is_common {
             state.client = Some(Arc::clone(&config));

@@ -169,7 +169,7 @@ impl Connection {
         Own {
             settings: &self.settings,
             secrets: self.parameters.secrets.as_ref(),
-            version: self.parameters.first_version(),
+            versions: self.parameters.versions(),
         }
     }
 

@@ -74,7 +74,11 @@ pub(super) fn set(parameter: ParameterId, given: &Given<'_>) -> Result<(), Statu
             Ok(())
         }
         p::GLOBAL_SETTINGS => set_global_settings(given),
-        p::VERSION_SETTINGS => of_library().versions.set(given),
+        p::VERSION_SETTINGS => {
+            of_library().versions.set(given)?;
+            on_versions_changed();
+            Ok(())
+        }
         p::EXECUTION_CONFIG => set_execution(given, has_started),
         p::STATELESS_RESET_KEY if !has_started => Err(Status::INVALID_STATE),
         p::STATELESS_RESET_KEY => {
@@ -86,6 +90,7 @@ pub(super) fn set(parameter: ParameterId, given: &Given<'_>) -> Result<(), Statu
         p::XDP_MAP_CONFIG => set_xdp_maps(given, has_started),
         private::VERSION_NEGOTIATION_ENABLED => {
             of_library().versions.negotiated = Some(Boolean(given.at_least::<u8>()?).is_true());
+            on_versions_changed();
             Ok(())
         }
         private::DATAPATH_DSCP_RECV_ENABLED => {
@@ -94,6 +99,12 @@ pub(super) fn set(parameter: ParameterId, given: &Given<'_>) -> Result<(), Statu
         }
         _ => Err(Status::INVALID_PARAMETER),
     }
+}
+
+/// The library's choice of versions holds for servers at once, and for what clients begin from now on.
+fn on_versions_changed() {
+    worker::set_versions(&super::of_servers());
+    CONFIGURATIONS.all().iter().for_each(|configuration| configuration.on_globals_changed());
 }
 
 /// Writes as many of these numbers as there is room for, and no part of one. With no room for one it is said how much there is

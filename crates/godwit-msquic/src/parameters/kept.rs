@@ -46,11 +46,6 @@ pub(super) struct Times {
     pub(super) connected: u64,
 }
 
-/// The version that clients begin with, if one was chosen for all.
-pub(crate) fn first_version() -> Option<u32> {
-    of_library().versions.first()
-}
-
 /// The number of the next connection.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
@@ -167,9 +162,9 @@ impl OfConnection {
         Some(if direction == Direction::Bidirectional { bidirectional } else { unidirectional })
     }
 
-    /// The version that a client is to begin with, if one was chosen for it.
-    pub(crate) fn first_version(&self) -> Option<u32> {
-        self.versions.first()
+    /// What was said of its versions.
+    pub(crate) const fn versions(&self) -> &Choice {
+        &self.versions
     }
 }
 

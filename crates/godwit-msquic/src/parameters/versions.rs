@@ -3,20 +3,14 @@
 //! Each level may have a choice of its own: the library, a configuration, a connection. A choice of none at all takes an
 //! earlier one back.
 
+use super::kept::of_library;
 use super::{Given, Room};
 use crate::abi::{Status, VersionSettings};
 
-/// The versions that are spoken here, the preferred one first (RFC 9369, RFC 9000).
-pub(super) const SPOKEN: [u32; 2] = [0x6b33_43cf, 1];
+use godwit_wire::version::{DRAFT_29, MSQUIC_1, V1, V2, is_known, is_reserved};
 
-fn is_known(version: u32) -> bool {
-    SPOKEN.contains(&version)
-}
-
-/// Whether a version stands for none and is there to be ignored (RFC 9000 section 15).
-const fn is_reserved(version: u32) -> bool {
-    version & 0x0f0f_0f0f == 0x0a0a_0a0a
-}
+/// The versions that are spoken here, the preferred one first.
+pub(crate) const SPOKEN: [u32; 4] = [V2, V1, MSQUIC_1, DRAFT_29];
 
 /// A choice of versions, each list with the preferred one first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -35,11 +29,6 @@ pub(crate) struct Choice {
 }
 
 impl Versions {
-    /// The version that a client begins with, if it is said.
-    fn first(&self) -> Option<u32> {
-        self.fully_deployed.first().copied().filter(|version| is_known(*version))
-    }
-
     fn bytes(&self) -> usize {
         let lists = [&self.acceptable, &self.offered, &self.fully_deployed];
         lists
@@ -48,10 +37,79 @@ impl Versions {
     }
 }
 
+/// What a client does with versions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OfClient {
+    /// The one that it begins with.
+    pub(crate) first: u32,
+    /// Those that it offers, the preferred one first.
+    pub(crate) offered: Vec<u32>,
+}
+
+/// What a server does with versions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OfServer {
+    /// Those that it speaks, the preferred one first.
+    pub(crate) accepted: Vec<u32>,
+    /// To which it moves clients that began with another one.
+    pub(crate) upgrade_to: Option<u32>,
+}
+
+impl OfServer {
+    /// What the library's choice means to servers.
+    fn of(library: &Choice) -> OfServer {
+        let chosen = library.versions.as_ref().map(|versions| spoken(&versions.acceptable));
+        let accepted = chosen.filter(|chosen| !chosen.is_empty()).unwrap_or_else(|| SPOKEN.to_vec());
+        let upgrade_to = accepted.first().copied().filter(|_| library.negotiated == Some(true));
+        OfServer { accepted, upgrade_to }
+    }
+}
+
+/// What a client does of whom these have said something, the nearest first: its connection, its configuration. The library's
+/// lists are for servers alone; whether versions are negotiated, it says for all.
+pub(crate) fn of_client(levels: [&Choice; 2]) -> OfClient {
+    Choice::of_client(levels, of_library().versions.negotiated.unwrap_or_default())
+}
+
+/// What servers do with versions, at all workers.
+pub(crate) fn of_servers() -> OfServer {
+    OfServer::of(&of_library().versions)
+}
+
+/// Those of a list that stand for one.
+fn spoken(list: &[u32]) -> Vec<u32> {
+    list.iter().copied().filter(|version| !is_reserved(*version)).collect()
+}
+
 impl Choice {
+    /// Whether nothing was said.
+    pub(crate) const fn is_nothing(&self) -> bool {
+        self.versions.is_none() && self.negotiated.is_none()
+    }
+
     /// The version that a client begins with, if it is said.
-    pub(crate) fn first(&self) -> Option<u32> {
-        self.versions.as_ref().and_then(Versions::first)
+    pub(super) fn first(&self) -> Option<u32> {
+        self.versions.as_ref()?.fully_deployed.first().copied()
+    }
+
+    /// What a client does of whom these have said something, the nearest first: its connection, its configuration. `everywhere`
+    /// is whether versions are negotiated otherwise.
+    fn of_client(levels: [&Choice; 2], everywhere: bool) -> OfClient {
+        let negotiated = levels.iter().find_map(|level| level.negotiated).unwrap_or(everywhere);
+        let Some(versions) = levels.iter().find_map(|level| level.versions.as_ref()) else {
+            let offered = if negotiated { SPOKEN.to_vec() } else { vec![V1] };
+            return OfClient { first: V1, offered };
+        };
+        let first = versions.fully_deployed.first().copied().unwrap_or(V1);
+        let deployed = spoken(&versions.fully_deployed);
+        let mut offered = if negotiated { spoken(&versions.offered) } else { spoken(&[first]) };
+        if offered.is_empty() {
+            offered = deployed;
+        }
+        if offered.is_empty() {
+            offered.push(V1);
+        }
+        OfClient { first, offered }
     }
 
     /// Takes a program's choice, and has versions negotiated.
@@ -152,15 +210,36 @@ mod tests {
     }
 
     #[test]
-    fn a_client_begins_with_the_first_that_is_spoken_here() {
+    fn a_client_begins_with_the_first_of_the_nearest_list() {
+        const RESERVED: u32 = 0x0a1a_2a3a;
+        let (mut near, mut far) = (Choice::default(), Choice::default());
+        let client = |near: &Choice, far: &Choice| Choice::of_client([near, far], false);
+        assert_eq!(client(&near, &far), OfClient { first: V1, offered: vec![V1] });
+        let by_default = Choice::of_client([&near, &far], true);
+        far.negotiated = Some(true);
+        assert_eq!(by_default, client(&near, &far));
+        assert_eq!(client(&near, &far), OfClient { first: V1, offered: SPOKEN.to_vec() });
+        assert_eq!(set(&mut far, &[V2, V1]), Ok(()));
+        assert_eq!(client(&near, &far), OfClient { first: V2, offered: vec![V2, V1] });
+        assert_eq!(set(&mut near, &[RESERVED, V1]), Ok(()));
+        assert_eq!(client(&near, &far), OfClient { first: RESERVED, offered: vec![V1] });
+        near.negotiated = Some(false);
+        assert_eq!(client(&near, &far), OfClient { first: RESERVED, offered: vec![V1] });
+        assert_eq!(set(&mut near, &[2]), Err(Status::INVALID_PARAMETER));
+        assert_eq!((set(&mut near, &[]), &near.versions), (Ok(()), &None));
+    }
+
+    #[test]
+    fn a_server_moves_clients_to_what_it_likes_best() {
         let mut choice = Choice::default();
-        assert_eq!((set(&mut choice, &SPOKEN), choice.first()), (Ok(()), Some(SPOKEN[0])));
-        assert_eq!(choice.negotiated, Some(true));
-        assert_eq!(set(&mut choice, &[0x0a1a_2a3a]), Ok(()), "it stands for none");
-        assert_eq!(choice.first(), None);
-        assert_eq!(set(&mut choice, &[2]), Err(Status::INVALID_PARAMETER));
-        assert_eq!(set(&mut choice, &[]), Ok(()));
-        assert_eq!(choice.versions, None);
+        let server = |accepted: &[u32], upgrade_to| OfServer { accepted: accepted.to_vec(), upgrade_to };
+        assert_eq!(OfServer::of(&choice), server(&SPOKEN, None));
+        choice.negotiated = Some(true);
+        assert_eq!(OfServer::of(&choice), server(&SPOKEN, Some(V2)));
+        set(&mut choice, &[V1]).unwrap();
+        assert_eq!(OfServer::of(&choice), server(&[V1], Some(V1)));
+        choice.negotiated = Some(false);
+        assert_eq!(OfServer::of(&choice), server(&[V1], None));
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub(crate) use defence::set_retries_always;
 pub(crate) use delivery::deliver_all;
 pub(crate) use gate::Gate;
 pub(crate) use news::{ConnectionNews, StreamNews};
-pub(crate) use pool::{Pool, Worker};
+pub(crate) use pool::{Pool, Worker, set_versions};
 pub(crate) use start::start;
 pub(crate) use state::{State, TurnOf};
 pub(crate) use token_secrets::{set_reset_key, set_token_secret};

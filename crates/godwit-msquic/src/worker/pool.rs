@@ -3,6 +3,7 @@
 use super::common_sockets::CommonSockets;
 use super::polled::Polled;
 use super::state::State;
+use crate::parameters::{OfServer, of_servers};
 use godwit_base::SocketId;
 use godwit_datapath::{Datapath, DatapathFactory, SocketConfig, share_port};
 use godwit_engine::{OsRng, Shard, ShardCx, ShardGroup, ShardHandle};
@@ -62,6 +63,14 @@ pub(super) fn handshakes_before_retry() -> usize {
     if RETRIES_ALWAYS.load(Ordering::Relaxed) { 0 } else { HANDSHAKES_BEFORE_RETRY }
 }
 
+/// Has all workers' servers do this with versions.
+pub(crate) fn set_versions(versions: &OfServer) {
+    for worker in super::current::pool().map_or(&[][..], Pool::workers) {
+        let accepted = versions.accepted.clone();
+        worker.visit(|cx, _| cx.endpoint_mut().set_versions(accepted, versions.upgrade_to));
+    }
+}
+
 impl Pool {
     /// As many workers as a handle can tell apart, at most.
     pub(super) const MOST_WORKERS: usize = 255;
@@ -71,6 +80,7 @@ impl Pool {
         let secrets = Arc::new(ServerSecrets::from_rng(&mut OsRng::new()));
         let group = ShardGroup::new(count, 0);
         let (reserve, memory, tokens) = (WindowReserve::default(), MemoryLimit::default(), UsedTokens::new());
+        let versions = of_servers();
         let mut workers = Vec::new();
         for number in (0_u8..).take(count) {
             let mut config = EndpointConfig::new(Arc::clone(&secrets));
@@ -80,12 +90,18 @@ impl Pool {
             config.memory_limit = memory.clone();
             config.used_tokens = tokens.clone();
             config.accepts_each = true;
+            (config.versions, config.upgrade_to) = (versions.accepted.clone(), versions.upgrade_to);
             let mut endpoint = Endpoint::new(config, None, Box::new(OsRng::new()));
             endpoint.watch_incoming();
             let shard = Shard::new(endpoint, Vec::new(), State::new(number)).in_group(group.clone());
             let shard = ShardHandle::new(shard);
             shard.join_group(&group, number.into());
-            workers.push(Worker { number, shard, polled: OnceLock::new(), sockets: CommonSockets::default() });
+            workers.push(Worker {
+                number,
+                shard,
+                polled: OnceLock::new(),
+                sockets: CommonSockets::default(),
+            });
         }
         Pool {
             workers: workers.into(),

@@ -5,7 +5,7 @@ use super::{LevelKeys, Schedule, TAG_LEN};
 use crate::crypto::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use crate::crypto::hmac::HMAC_SHA256;
 use crate::key_derivation::Expander;
-use godwit_wire::version::{V1, V2};
+use godwit_wire::version::{DRAFT_29, MSQUIC_1, V1, V2, is_reserved};
 use godwit_wire::{ConnectionId, Side};
 use rustls::CipherSuite;
 use rustls::quic::Version;
@@ -22,11 +22,21 @@ const SALT_V2: [u8; 20] = [
     0xbd, 0x2e, 0xd9,
 ];
 
+/// draft-ietf-quic-tls-29 section 5.2.
+const SALT_DRAFT_29: [u8; 20] = [
+    0xaf, 0xbf, 0xec, 0x28, 0x99, 0x93, 0xd2, 0x4c, 0x9e, 0x97, 0x86, 0xf1, 0x9c, 0x61, 0x11, 0xe0, 0x43,
+    0x90, 0xa8, 0x99,
+];
+
 /// The QUIC version as rustls names it, or `None` for one that is not spoken.
+///
+/// A reserved version is begun with as version 1 is: no server reads that far.
 pub const fn tls_version(version: u32) -> Option<Version> {
     match version {
         V1 => Some(Version::V1),
         V2 => Some(Version::V2),
+        DRAFT_29 | MSQUIC_1 => Some(Version::V1Draft),
+        _ if is_reserved(version) => Some(Version::V1),
         _ => None,
     }
 }
@@ -37,6 +47,8 @@ pub fn initial(version: u32, client_dcid: &ConnectionId, side: Side) -> Option<L
     let salt: &[u8] = match version {
         V1 => &SALT_V1,
         V2 => &SALT_V2,
+        DRAFT_29 | MSQUIC_1 => &SALT_DRAFT_29,
+        _ if is_reserved(version) => &SALT_V1,
         _ => return None,
     };
     let schedule = Schedule::new(CipherSuite::TLS13_AES_128_GCM_SHA256, version)?;
@@ -65,6 +77,11 @@ pub fn retry_integrity_tag(
         V2 => (
             0x8fb4_b01b_56ac_48e2_60fb_cbce_ad7c_cc92_u128,
             [0xd8, 0x69, 0x69, 0xbc, 0x2d, 0x7c, 0x6d, 0x99, 0x90, 0xef, 0xb0, 0x4a],
+        ),
+        // draft-ietf-quic-tls-29 section 5.8.
+        DRAFT_29 | MSQUIC_1 => (
+            0xccce_187e_d09a_09d0_5728_155a_6cb9_6be1_u128,
+            [0xe5, 0x49, 0x30, 0xf9, 0x7f, 0x21, 0x36, 0xf0, 0x53, 0x0a, 0x8c, 0x1c],
         ),
         _ => return None,
     };

@@ -7,7 +7,7 @@ use crate::crypto::hmac::Algorithm;
 use crate::key_derivation::{Expander, MAX_BLOCK};
 use crate::provider::{self, AeadPacketKey, FoundHeaderKey, FoundPacketKey, HeaderKey, Protection};
 use crate::secret_tap::Secret;
-use godwit_wire::version::{V1, V2};
+use godwit_wire::version::{DRAFT_29, MSQUIC_1, V1, V2, is_reserved};
 use rustls::CipherSuite;
 use rustls::crypto::cipher::Iv;
 use std::fmt;
@@ -43,8 +43,9 @@ impl Schedule {
     pub fn new(suite: CipherSuite, version: u32) -> Option<Self> {
         let (protection, hash) = provider::protection(suite)?;
         let labels = match version {
-            V1 => &LABELS_V1,
             V2 => &LABELS_V2,
+            V1 | DRAFT_29 | MSQUIC_1 => &LABELS_V1,
+            _ if is_reserved(version) => &LABELS_V1,
             _ => return None,
         };
         Some(Schedule { protection, hash, labels })

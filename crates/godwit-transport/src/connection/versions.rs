@@ -18,7 +18,7 @@ use godwit_recovery::SpaceId;
 use godwit_tls::keys::{self, LevelKeys};
 use godwit_wire::header;
 use godwit_wire::transport_parameters::{VersionInformation, VersionList};
-use godwit_wire::version::{V1, is_known};
+use godwit_wire::version::{V1, are_compatible, is_known, is_reserved};
 use godwit_wire::{ConnectionId, Side, TransportErrorCode};
 use std::sync::Arc;
 
@@ -145,9 +145,9 @@ impl Versions {
     }
 }
 
-/// The versions a client offers: those it speaks, and in any case the one it begins with.
+/// The versions a client offers: those it speaks, and in any case the one it begins with, unless that stands for none.
 pub(super) fn offer(begun: u32, versions: &[u32]) -> VersionList {
-    let first = Some(begun).filter(|begun| !versions.contains(begun));
+    let first = Some(begun).filter(|begun| !versions.contains(begun) && !is_reserved(*begun));
     VersionList::new(first.into_iter().chain(versions.iter().copied()))
 }
 
@@ -155,7 +155,8 @@ pub(super) fn offer(begun: u32, versions: &[u32]) -> VersionList {
 pub(crate) fn choose(original: u32, wanted: Option<u32>, offered: Option<&VersionInformation>) -> u32 {
     let agreed = |wanted: &u32| {
         let offered = offered.filter(|offered| offered.chosen == original);
-        is_known(*wanted) && offered.is_some_and(|offered| offered.available.as_slice().contains(wanted))
+        are_compatible(original, *wanted)
+            && offered.is_some_and(|offered| offered.available.as_slice().contains(wanted))
     };
     wanted.filter(agreed).unwrap_or(original)
 }

@@ -233,7 +233,7 @@ impl Endpoint {
         if self.slots.len() >= self.config.max_connections {
             return Err(ConnectError::TooManyConnections);
         }
-        let recalled = Recalled::of(config, &self.config.versions, server_name);
+        let recalled = Recalled::of(config, config.offered(&self.config.versions), server_name);
         self.connect_recalled(now, (config, recalled), path, server_name, token)
     }
 
@@ -245,6 +245,12 @@ impl Endpoint {
     /// The versions that it speaks, the preferred first.
     pub fn versions(&self) -> &[u32] {
         &self.config.versions
+    }
+
+    /// Speaks these versions from now on, the preferred first. Servers move clients that began with another one to
+    /// `upgrade_to`, if they offer it and it can be moved to.
+    pub fn set_versions(&mut self, versions: Vec<u32>, upgrade_to: Option<u32>) {
+        (self.config.versions, self.config.upgrade_to) = (versions, upgrade_to);
     }
 
     /// As [`Endpoint::connect`], with what was recalled of the server before: where the endpoint is locked, a store of
@@ -278,7 +284,7 @@ impl Endpoint {
             reset_token: self.config.secrets.reset_token(&local_cid),
             initial_dcid: ConnectionId::new(&initial_dcid).unwrap_or_default(),
             token,
-            versions: &self.config.versions,
+            versions: config.offered(&self.config.versions),
         };
         let mut connection = Connection::client(now, args, &mut *self.rng)?;
         connection.share_windows(&self.config.window_reserve);

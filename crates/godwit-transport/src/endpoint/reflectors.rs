@@ -11,13 +11,13 @@ const PORTS: [u16; 14] = [
     0, // no port at all
     17, 19, // quote of the day, character generator
     53, 5353, // DNS, multicast DNS
-    111, // port mapper
-    123, // NTP
-    137, 138, // NetBIOS: names, datagrams
-    161, // SNMP
-    389, // CLDAP
-    500, // IKE
-    1900, // SSDP
+    111,  // port mapper
+    123,  // NTP
+    137, 138,   // NetBIOS: names, datagrams
+    161,   // SNMP
+    389,   // CLDAP
+    500,   // IKE
+    1900,  // SSDP
     11211, // memcached
 ];
 

@@ -513,7 +513,7 @@ impl Handshake {
         };
         if level == Level::Initial && matches!(tls, Connection::Server(_)) {
             // TLS gets a ClientHello as a whole, when it is known to be one of QUIC's (RFC 9001 section 8.2).
-            match client_hello::has_transport_parameters(data) {
+            match client_hello::has_transport_parameters(data, self.version.number) {
                 None => return Ok(false),
                 Some(true) => {}
                 Some(false) => {

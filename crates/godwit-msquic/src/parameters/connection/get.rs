@@ -79,7 +79,7 @@ pub(in super::super) fn get(
 /// The version in use, or that it was begun with, or that it will be. 0 if nothing is known of that.
 fn version(connection: &Connection, transport: Option<&Transport>) -> u32 {
     let kept = &connection.parameters;
-    transport.map(Transport::version).or(kept.first_version()).unwrap_or(kept.last_version)
+    transport.map(Transport::version).or(kept.versions().first()).unwrap_or(kept.last_version)
 }
 
 fn address(room: &mut Room<'_>, address: Option<Address>) -> Result<(), Status> {
