@@ -11,6 +11,7 @@ mod events;
 mod lookups;
 mod outstanding_datagrams;
 mod resumption;
+pub(crate) mod shared_sockets;
 mod start;
 
 pub(crate) use accept::Offer;
@@ -83,7 +84,7 @@ pub(crate) struct Connection {
     pub(crate) remote: Option<SocketAddr>,
     pub(crate) server_name: Option<Box<str>>,
     pub(crate) alpn: Bytes,
-    /// A socket that only this connection uses.
+    /// A socket that only this connection uses, or its share in one (see [`shared_sockets`]).
     pub(crate) own_socket: Option<SocketId>,
     pub(crate) shares_socket: bool,
     /// What became of it, once the transport has forgotten it.

@@ -3,7 +3,7 @@
 //! The name is looked up on another thread, unless it is an address already: nobody waits for a server of names that does
 //! not answer, neither the application nor the other connections of the worker.
 
-use super::{Connection, End, INTERNAL_ERROR, lookups};
+use super::{Connection, End, INTERNAL_ERROR, lookups, shared_sockets};
 use crate::abi::{AddressFamily, Setting, Status};
 use crate::configuration::Configuration;
 use crate::handle;
@@ -116,30 +116,35 @@ fn try_connect(worker: &Worker, key: Key, address: SocketAddr) -> Result<(), Sta
     worker.visit(|cx, state| state.connect(cx, key, socket, address))
 }
 
-/// The socket over which the connection is to leave: one of its own if it has been given an address, else the one that all
-/// share.
-fn socket_for(worker: &Worker, pool: &Pool, key: Key, remote: SocketAddr) -> Result<SocketId, Status> {
+/// The socket over which the connection is to leave: one that it shares with those it wants to share with, one of its own if
+/// it has been given an address, else the one that all share.
+fn socket_for(
+    worker: &Worker,
+    pool: &'static Pool,
+    key: Key,
+    remote: SocketAddr,
+) -> Result<SocketId, Status> {
     let own = worker.visit(|_, state| {
         let connection = state.connections.get(key)?;
         Some((connection.local, connection.shares_socket))
     });
     let (local, shares) = own.ok_or(Status::INVALID_STATE)?;
-    let Some(local) = local else {
-        let socket = if shares { pool.common_socket(remote) } else { worker.common_socket(pool, remote) };
-        return socket.map_err(|error| status_of(&error));
+    let taken = match (local, shares) {
+        (None, false) => return worker.common_socket(pool, remote).map_err(|error| status_of(&error)),
+        (Some(local), false) => worker.bind(pool, local),
+        (_, true) => shared_sockets::join(pool, local, remote),
     };
-    if shares && let Some(socket) = worker.socket_at(local, remote) {
-        return Ok(socket);
-    }
-    let bound = if shares { pool.bind_for_clients(local) } else { worker.bind(pool, local) };
-    let (socket, bound) = bound.map_err(|error| status_of(&error))?;
-    worker.visit(|_, state| {
-        if let Some(connection) = state.connections.get_mut(key) {
-            connection.own_socket = Some(socket);
-            connection.local = Some(bound);
-        }
+    let (socket, bound) = taken.map_err(|error| status_of(&error))?;
+    let held = worker.visit(|_, state| {
+        let connection = state.connections.get_mut(key)?;
+        connection.local = local.map(|_| bound);
+        connection.own_socket.replace(socket);
+        Some(socket)
     });
-    Ok(socket)
+    held.ok_or_else(|| {
+        shared_sockets::leave(worker, socket);
+        Status::ABORTED
+    })
 }
 
 /// The address that packets from this socket to `remote` have, as far as the system tells: where it is left to the system, that

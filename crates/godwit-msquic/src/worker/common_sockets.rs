@@ -1,7 +1,4 @@
-//! Sockets from which many connections of clients leave: those that were given no local address.
-//!
-//! A worker has one for its own connections. Those that permit others at their port leave from another port, at which each
-//! worker has a socket: whichever worker has it, a second connection can be given the same local address.
+//! Where the connections of a worker's clients leave that do not care from where.
 
 use super::pool::{Pool, Worker};
 use godwit_base::SocketId;
@@ -60,15 +57,5 @@ impl Worker {
     /// If there is none that reaches it.
     pub(crate) fn common_socket(&self, pool: &Pool, remote: SocketAddr) -> io::Result<SocketId> {
         self.sockets.find(remote, |address| self.bind(pool, address))
-    }
-}
-
-impl Pool {
-    /// The sockets from which connections to `remote` leave that permit others at their port.
-    ///
-    /// # Errors
-    /// If there is none that reaches it.
-    pub(crate) fn common_socket(&self, remote: SocketAddr) -> io::Result<SocketId> {
-        self.sockets.find(remote, |address| self.bind_for_clients(address))
     }
 }

@@ -3,7 +3,6 @@
 //! What is told is made ready under the lock, told without it, and what the callback has answered is taken in under the lock
 //! again, together with making the next thing ready.
 
-use super::current::pool;
 use super::news::{ConnectionNews, News, StreamNews};
 use super::pool::Worker;
 use super::state::{State, TurnOf};
@@ -17,7 +16,7 @@ use crate::abi::{
     StreamEvent, StreamEventType, StreamOpenFlags, StreamShutdownComplete, StreamShutdownFlags,
     StreamsAvailable, TlsAlertCode, UINT62_MAX,
 };
-use crate::connection::Offer;
+use crate::connection::{Offer, shared_sockets};
 use crate::context::Context;
 use crate::credential::PeerCertificate;
 use crate::listener::close_unused_bindings;
@@ -77,9 +76,7 @@ pub(super) fn deliver(worker: &Worker) -> bool {
             let some_are_over = std::mem::take(&mut state.some_are_over);
             (std::mem::take(&mut state.unused_sockets), some_are_over, state.look_at_defence(cx))
         });
-    if let Some(pool) = pool() {
-        unused.into_iter().for_each(|socket| pool.unbind(socket));
-    }
+    unused.into_iter().for_each(|socket| shared_sockets::leave(worker, socket));
     if some_are_over {
         close_unused_bindings();
     }

@@ -88,7 +88,6 @@ fn end_present() {
     current::set(None);
     current::on_ended();
     EXECUTIONS.clear();
-    pool.sockets.forget();
     for worker in pool.workers() {
         worker.close_all_sockets();
         defence::note(worker.visit(|_, state| state.end_defence()));

@@ -33,8 +33,6 @@ pub(crate) struct Pool {
     /// A socket has been asked for.
     has_sockets: AtomicBool,
     secrets: Arc<ServerSecrets>,
-    /// Where connections leave that do not care from where, and permit others to leave from there.
-    pub(super) sockets: CommonSockets,
 }
 
 /// So many handshakes may be under way at a worker before clients have to prove their addresses, as everywhere in Godwit.
@@ -76,7 +74,7 @@ impl Pool {
     pub(super) const MOST_WORKERS: usize = 255;
 
     /// Workers that do nothing yet.
-    pub(super) fn new(count: usize) -> Self {
+    pub(crate) fn new(count: usize) -> Self {
         let secrets = Arc::new(ServerSecrets::from_rng(&mut OsRng::new()));
         let group = ShardGroup::new(count, 0);
         let (reserve, memory, tokens) = (WindowReserve::default(), MemoryLimit::default(), UsedTokens::new());
@@ -108,7 +106,6 @@ impl Pool {
             next: AtomicUsize::new(0),
             has_sockets: AtomicBool::new(false),
             secrets,
-            sockets: CommonSockets::default(),
         }
     }
 
@@ -201,7 +198,7 @@ impl Pool {
         self.workers.iter().any(|worker| worker.peek(|cx, _| cx.endpoint().uses_socket(socket)))
     }
 
-    /// Closes those sockets, or the one that a worker has with this number, as soon as no connection uses them any more.
+    /// Closes those sockets as soon as no connection uses them any more.
     pub(crate) fn unbind(&self, socket: SocketId) {
         self.workers.iter().for_each(|worker| worker.shard.retire_socket(socket));
     }
@@ -305,11 +302,6 @@ impl Worker {
         self.shard.counters()
     }
 
-    /// The socket of this worker with this address, if there is one, from which `remote` can be reached.
-    pub(crate) fn socket_at(&self, local: SocketAddr, remote: SocketAddr) -> Option<SocketId> {
-        self.peek(|cx, _| cx.socket_at(local, remote)).map(|(socket, _)| socket)
-    }
-
     /// Gives back what it has inside, for it works no more.
     pub(super) fn empty(&self) {
         let secrets = self.peek(|cx, _| Arc::clone(cx.endpoint().secrets()));
@@ -326,6 +318,11 @@ impl Worker {
     pub(super) fn end_all_connections(&self) {
         self.sockets.forget();
         self.shard.close(0, b"");
+    }
+
+    /// Closes a socket as soon as no connection uses it any more.
+    pub(crate) fn unbind(&self, socket: SocketId) {
+        self.shard.retire_socket(socket);
     }
 }
 

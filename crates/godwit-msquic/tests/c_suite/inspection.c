@@ -338,28 +338,40 @@ static void starts_from_a_chosen_address(const void *row) {
     close_pair(it);
 }
 
-static void a_socket_is_shared(const void *row) {
-    (void)row;
+static connection *join_client(pair *it, const QUIC_ADDR *local) {
     uint8_t on = 1;
-    QUIC_ADDR address = loopback(0), first, second;
-    uint32_t length = sizeof(address);
-    pair_options options = usual_options();
-    pair *it = open_pair(&options);
-    CHECK_OK(api->SetParam(it->client.handle, QUIC_PARAM_CONN_SHARE_UDP_BINDING, sizeof(on), &on));
-    CHECK_OK(api->SetParam(it->client.handle, QUIC_PARAM_CONN_LOCAL_ADDRESS, sizeof(address), &address));
-    connect_pair(it);
-    CHECK_OK(api->GetParam(it->client.handle, QUIC_PARAM_CONN_LOCAL_ADDRESS, &length, &first));
+    QUIC_ADDR address = loopback(it->port);
     connection *client = another_client(it);
-    address = loopback(it->port);
     CHECK_OK(api->SetParam(client->handle, QUIC_PARAM_CONN_SHARE_UDP_BINDING, sizeof(on), &on));
-    CHECK_OK(api->SetParam(client->handle, QUIC_PARAM_CONN_LOCAL_ADDRESS, sizeof(first), &first));
+    CHECK_OK(api->SetParam(client->handle, QUIC_PARAM_CONN_LOCAL_ADDRESS, sizeof(*local), local));
     CHECK_OK(api->SetParam(client->handle, QUIC_PARAM_CONN_REMOTE_ADDRESS, sizeof(address), &address));
     CHECK_PENDING(api->ConnectionStart(
         client->handle, it->client_configuration, QUIC_ADDRESS_FAMILY_UNSPEC, "localhost", it->port));
-    WAIT_EVENT(client, QUIC_CONNECTION_EVENT_CONNECTED);
-    CHECK_OK(api->GetParam(client->handle, QUIC_PARAM_CONN_LOCAL_ADDRESS, &length, &second));
-    CHECK_EQUAL(port_of(&first), port_of(&second));
-    close_connection(client);
+    return client;
+}
+
+/* Whatever threads the connections are of, and whether the first one has named an address or not. */
+static void a_socket_is_shared(const void *row) {
+    bool names_address = *(const bool *)row;
+    uint8_t on = 1;
+    QUIC_ADDR address = loopback(0), first, other;
+    uint32_t length = sizeof(address);
+    connection *clients[5];
+    pair_options options = usual_options();
+    pair *it = open_pair(&options);
+    CHECK_OK(api->SetParam(it->client.handle, QUIC_PARAM_CONN_SHARE_UDP_BINDING, sizeof(on), &on));
+    if (names_address) {
+        CHECK_OK(api->SetParam(it->client.handle, QUIC_PARAM_CONN_LOCAL_ADDRESS, sizeof(address), &address));
+    }
+    connect_pair(it);
+    CHECK_OK(api->GetParam(it->client.handle, QUIC_PARAM_CONN_LOCAL_ADDRESS, &length, &first));
+    for (unsigned i = 0; i < 5; i++) clients[i] = join_client(it, &first);
+    for (unsigned i = 0; i < 5; i++) {
+        WAIT_EVENT(clients[i], QUIC_CONNECTION_EVENT_CONNECTED);
+        CHECK_OK(api->GetParam(clients[i]->handle, QUIC_PARAM_CONN_LOCAL_ADDRESS, &length, &other));
+        CHECK_EQUAL(port_of(&first), port_of(&other));
+    }
+    for (unsigned i = 0; i < 5; i++) close_connection(clients[i]);
     close_pair(it);
 }
 
@@ -452,7 +464,11 @@ void declare_inspection(void) {
     ADD(ids_are_updated);
     ADD(moves_to_another_port);
     ADD(starts_from_a_chosen_address);
-    ADD(a_socket_is_shared);
+    static const bool either[] = {false, true};
+    for (size_t i = 0; i < 2; i++) {
+        add_case(CASE_ORDINARY, a_socket_is_shared, &either[i], "inspection/a_socket_is_shared/%s",
+                 either[i] ? "of_a_named_address" : "of_any_address");
+    }
     ADD(network_statistics_are_told);
 #undef ADD
 }

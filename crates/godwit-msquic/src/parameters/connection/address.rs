@@ -2,7 +2,7 @@
 
 use super::super::{Given, found};
 use crate::abi::{Address, Handle, Status};
-use crate::connection::Connection;
+use crate::connection::{Connection, shared_sockets};
 use crate::found::with_connection;
 use crate::io_status::status_of;
 use crate::worker::{self, State, Worker};
@@ -70,7 +70,7 @@ fn begin_from(connection: &mut Connection, given: &Given<'_>) -> Result<Option<S
 }
 
 impl Moving {
-    /// Has a socket made there, unless there is one that may be shared, and the connection moved to it.
+    /// Has a socket made there, unless there is one that is shared, and the connection moved to it.
     fn move_to(self, address: &Address) -> Result<(), Status> {
         let pool = worker::pool().ok_or(Status::INVALID_STATE)?;
         let any: IpAddr =
@@ -79,52 +79,36 @@ impl Moving {
         if local.is_ipv4() != self.remote.is_ipv4() && !local.ip().is_unspecified() {
             return Err(NETWORK_UNREACHABLE);
         }
-        let shared =
-            self.worker.socket_at(local, self.remote).filter(|_| self.shares_socket && local.port() != 0);
-        let (socket, bound, is_own) = match shared {
-            Some(socket) => (socket, local, false),
-            None => {
-                let made = match self.shares_socket {
-                    true => pool.bind_for_clients(local),
-                    false => self.worker.bind(pool, local),
-                };
-                let (socket, bound) = made.map_err(|error| status_of(&error))?;
-                (socket, bound, true)
-            }
+        let made = match self.shares_socket {
+            true => shared_sockets::join(pool, Some(local), self.remote),
+            false => self.worker.bind(pool, local),
         };
+        let (socket, bound) = made.map_err(|error| status_of(&error))?;
         let moved = self.worker.visit(|cx, state| {
             let now = cx.now();
             let conn = state.connections.get(self.key).and_then(|it| it.key).ok_or(Status::INVALID_STATE)?;
             let begun = cx.endpoint_mut().with(conn, |transport| transport.migrate(now, socket, None));
             begun.ok_or(Status::INVALID_STATE)?.map_err(status_of_refusal)?;
-            Ok(self.on_moving(state, socket, bound, is_own))
+            Ok(self.on_moving(state, socket, bound))
         });
         match moved {
             Ok(unused) => {
-                unused.into_iter().for_each(|socket| pool.unbind(socket));
+                unused.into_iter().for_each(|socket| shared_sockets::leave(self.worker, socket));
                 Ok(())
             }
             Err(status) => {
-                if is_own {
-                    pool.unbind(socket);
-                }
+                shared_sockets::leave(self.worker, socket);
                 Err(status)
             }
         }
     }
 
     /// The socket that it had for itself before is closed as soon as it has moved: it is used until then.
-    fn on_moving(
-        &self,
-        state: &mut State,
-        socket: SocketId,
-        bound: SocketAddr,
-        is_own: bool,
-    ) -> Option<SocketId> {
+    fn on_moving(&self, state: &mut State, socket: SocketId, bound: SocketAddr) -> Option<SocketId> {
         let connection = state.connections.get_mut(self.key)?;
         connection.parameters.local = Some(bound.into());
         connection.local = Some(bound);
-        std::mem::replace(&mut connection.own_socket, Some(socket).filter(|_| is_own))
+        connection.own_socket.replace(socket)
     }
 }
 
