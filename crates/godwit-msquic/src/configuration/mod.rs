@@ -3,7 +3,7 @@
 mod early;
 mod transport;
 
-pub(crate) use early::EarlyTickets;
+pub(crate) use early::{EarlyTickets, Random};
 
 use crate::abi::{ServerResumptionLevel, Setting, SettingValues, Status};
 use crate::context::Context;
@@ -70,7 +70,7 @@ impl Configuration {
             client: None,
             servers: Vec::new(),
         };
-        let early_tickets = EarlyTickets::new();
+        let early_tickets = EarlyTickets::default();
         Configuration { registration, alpn, early_tickets, state: Mutex::new(state) }
     }
 

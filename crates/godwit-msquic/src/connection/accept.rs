@@ -137,8 +137,8 @@ impl State {
         let incoming = self.connections.get_mut(key).and_then(|connection| connection.incoming.take());
         let Some(incoming) = incoming else { return };
         self.incoming.remove(&incoming);
-        let outcome = self.server_config(key, resumed).and_then(|config| {
-            let now = cx.now();
+        let now = cx.now();
+        let outcome = self.server_config(key, resumed, now).and_then(|config| {
             cx.endpoint_mut().accept(now, incoming, Some(config)).map_err(|error| match error {
                 AcceptError::Gone => Status::CONNECTION_TIMEOUT,
                 AcceptError::TooManyConnections => Status::OUT_OF_MEMORY,

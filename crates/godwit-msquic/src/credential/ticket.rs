@@ -11,7 +11,7 @@ use rustls::server::ProducesTickets;
 /// The format described above.
 const FORMAT: u8 = 1;
 
-/// By what a ticket is known in the process that gave it out as good for 0-RTT, once.
+/// By what a ticket is known in the process that gave it out as good for 0-RTT.
 pub(crate) type EarlyId = [u8; 16];
 
 /// What is in a ticket.

@@ -120,18 +120,16 @@ static pair *pair_for_early_data(void) {
     return it;
 }
 
-static void early_data(const void *row) {
-    bool accepted = *(const bool *)row;
+/* What a client sends at once that comes back as the `which`-th. */
+static void send_at_once(pair *it, unsigned which, bool accepted) {
     uint64_t early = 77;
     uint32_t length = sizeof(early);
-    resumption_verdict = accepted ? QUIC_STATUS_SUCCESS : QUIC_STATUS_ABORTED;
-    pair *it = pair_for_early_data();
     connection *client = client_with_ticket(it);
     stream *sender = open_stream(client, QUIC_STREAM_OPEN_FLAG_0_RTT);
     send_pattern(sender, 0, 500, 1, QUIC_SEND_FLAG_START | QUIC_SEND_FLAG_FIN | QUIC_SEND_FLAG_ALLOW_0_RTT);
     start_again(it, client);
     CHECK_EQUAL(accepted, WAIT_EVENT(client, QUIC_CONNECTION_EVENT_CONNECTED).first);
-    stream *receiver = accepted_stream(wait_server_number(it, 2), 1);
+    stream *receiver = accepted_stream(wait_server_number(it, which + 1), 1);
     WAIT_EVENT(receiver, QUIC_STREAM_EVENT_SHUTDOWN_COMPLETE);
     WAIT_EVENT(sender, QUIC_STREAM_EVENT_SHUTDOWN_COMPLETE);
     /* Refused or not, the data arrives once. */
@@ -142,6 +140,22 @@ static void early_data(const void *row) {
     CHECK_EQUAL(accepted ? 500 : 0, early);
     close_stream(sender);
     close_connection(client);
+}
+
+static void early_data(const void *row) {
+    bool accepted = *(const bool *)row;
+    resumption_verdict = accepted ? QUIC_STATUS_SUCCESS : QUIC_STATUS_ABORTED;
+    pair *it = pair_for_early_data();
+    send_at_once(it, 1, accepted);
+    close_pair(it);
+}
+
+/* One ticket is good for as many connections as the client likes. */
+static void early_data_with_the_same_ticket(const void *row) {
+    (void)row;
+    resumption_verdict = QUIC_STATUS_SUCCESS;
+    pair *it = pair_for_early_data();
+    for (unsigned which = 1; which <= 3; which++) send_at_once(it, which, true);
     close_pair(it);
 }
 
@@ -245,6 +259,7 @@ void declare_resumption(void) {
         add_case(CASE_ORDINARY, ticket_is_judged_later, &verdicts[i], "resumption/later/%s", verdict);
     }
 #define ADD(body) add_case(CASE_ORDINARY, body, NULL, "resumption/%s", #body)
+    ADD(early_data_with_the_same_ticket);
     ADD(none_after_the_final_one);
     ADD(several_tickets);
     ADD(ticket_of_another_server);

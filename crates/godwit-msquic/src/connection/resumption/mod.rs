@@ -8,8 +8,9 @@
 //!
 //! At a [client](client) it is told of every ticket, as bytes with which it can begin a connection at any time.
 //!
-//! Invariants: a ticket permits 0-RTT once, and only in the process and under limits no lower than those that gave it out
-//! ([`EarlyTickets`](crate::configuration::EarlyTickets)); RESUMED is told before anything else of a connection.
+//! Invariants: a ticket permits 0-RTT only in the process and under limits no lower than those that gave it out, and to each
+//! ClientHello once ([`EarlyTickets`](crate::configuration::EarlyTickets)); RESUMED is told before anything else of a
+//! connection.
 
 mod client;
 mod kept;

@@ -1,5 +1,6 @@
 //! What a client offers to resume.
 
+use crate::configuration::Random;
 use crate::credential::ServerTicket;
 
 /// A session that a client offers to resume, and what is known of what the application thinks of it.
@@ -16,4 +17,6 @@ pub(in crate::connection) struct OfferedSession {
     /// As it came.
     pub(super) sealed: Vec<u8>,
     pub(super) ticket: ServerTicket,
+    /// That of the ClientHello in which it came.
+    pub(super) random: Random,
 }

@@ -4,10 +4,12 @@ use super::TicketSource;
 use super::offered::{Offered, OfferedSession};
 use super::sessions::ConnectionSessions;
 use crate::abi::{ServerResumptionLevel, Setting, Status};
+use crate::configuration::Random;
 use crate::connection::Connection;
 use crate::credential::ServerTicket;
 use crate::worker::{ConnectionNews, State};
 use bytes::Bytes;
+use godwit_base::Time;
 use godwit_base::slab::Key;
 use godwit_engine::ShardCx;
 use godwit_transport::ServerConfig;
@@ -53,10 +55,11 @@ impl State {
         let incoming = cx.endpoint().incoming(connection.incoming?)?;
         let (hello, name) = (incoming.client_hello()?, incoming.server_name().unwrap_or_default());
         let now = unix_seconds(cx);
+        let random = random_of(&hello)?;
         offered_tickets(&hello).into_iter().find_map(|sealed| {
             let ticket = credential.open_ticket(sealed)?;
             let is_good = ticket.is_good(now) && *ticket.server_name == *name;
-            is_good.then(|| OfferedSession { sealed: sealed.to_vec(), ticket })
+            is_good.then(|| OfferedSession { sealed: sealed.to_vec(), ticket, random })
         })
     }
 
@@ -112,6 +115,7 @@ impl State {
         &mut self,
         key: Key,
         resumed: Option<OfferedSession>,
+        now: Time,
     ) -> Result<Arc<ServerConfig>, Status> {
         let connection = self.connections.get_mut(key).ok_or(Status::INVALID_STATE)?;
         let configuration = connection.configuration.clone().ok_or(Status::INVALID_STATE)?;
@@ -119,8 +123,10 @@ impl State {
         if !connection.resumes() {
             return Ok(config);
         }
-        let early_id = resumed.as_ref().and_then(|it| it.ticket.early).filter(|_| connection.permits_early());
-        let early = early_id.is_some_and(|id| configuration.early_tickets().take(&id, &config.transport));
+        let early = resumed.as_ref().filter(|_| connection.permits_early()).is_some_and(|it| {
+            let permits = |id| configuration.early_tickets().permits(&id, &config.transport, it.random, now);
+            it.ticket.early.is_some_and(permits)
+        });
         connection.resumption.is_accepted = resumed.is_some();
         let resumable = resumed.map(|resumed| (resumed.sealed, resumed.ticket.session));
         let sessions = Arc::new(ConnectionSessions::new(resumable));
@@ -182,6 +188,11 @@ impl State {
         let transport = conn.and_then(|conn| cx.endpoint().connection(conn));
         transport.is_some_and(|transport| transport.is_early(id))
     }
+}
+
+/// The random of a whole ClientHello, with its header: behind the type, the length and the version.
+fn random_of(hello: &[u8]) -> Option<Random> {
+    hello.get(6..)?.first_chunk().copied()
 }
 
 fn unix_seconds(cx: &ShardCx<'_>) -> u64 {
