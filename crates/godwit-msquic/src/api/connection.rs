@@ -140,7 +140,7 @@ pub(super) unsafe extern "C" fn start(
         Ok(found) => found,
         Err(status) => return status,
     };
-    if configuration.credential().is_none_or(|credential| !credential.is_client()) {
+    if configuration.credential().is_none() {
         return Status::INVALID_PARAMETER;
     }
     let server = Server { name, port: server_port, family };

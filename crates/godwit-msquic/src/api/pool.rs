@@ -78,7 +78,7 @@ impl Plan {
     unsafe fn new(config: ConnectionPoolConfig) -> Result<Self, Status> {
         let registration = REGISTRATIONS.get(config.registration).ok_or(Status::INVALID_PARAMETER)?;
         let configuration = CONFIGURATIONS.get(config.configuration).ok_or(Status::INVALID_PARAMETER)?;
-        if !is_complete(&config) || configuration.credential().is_none_or(|it| !it.is_client()) {
+        if !is_complete(&config) || configuration.credential().is_none() {
             return Err(Status::INVALID_PARAMETER);
         }
         // SAFETY: the caller promises it.

@@ -3,7 +3,7 @@
 use super::{Connection, End, INTERNAL_ERROR};
 use crate::abi::{PerformanceCounter, Setting, Status, StreamOpenFlags, StreamShutdownFlags};
 use crate::counters;
-use crate::credential::PeerCertificate;
+use crate::credential::{Peer, PeerCertificate};
 use crate::worker::{ConnectionNews, State};
 use bytes::Bytes;
 use godwit_base::slab::Key;
@@ -163,9 +163,12 @@ impl State {
         let connection = self.connections.get(key)?;
         let credential = connection.configuration.as_ref()?.credential()?;
         let transport = cx.endpoint().connection(connection.key?)?;
-        let name = connection.server_name.as_deref().filter(|_| !connection.is_server);
+        let peer = match connection.is_server {
+            true => Peer::Client,
+            false => Peer::Server(connection.server_name.as_deref()),
+        };
         let now = UnixTime::since_unix_epoch(Duration::from_micros(cx.wall().as_unix_micros()));
-        Some(credential.peer_certificate(transport.peer_certificates(), name, now))
+        Some(credential.peer_certificate(transport.peer_certificates(), peer, now))
     }
 
     /// The application has been told of a stream of the peer's.

@@ -9,6 +9,9 @@
 //! A credential does not change once it is loaded, but for the keys of tickets. Settings that come of one credential share
 //! verifier, certificate and ticket keys, so that sessions can be resumed among them.
 //!
+//! Credentials without [`CredentialFlags::CLIENT`] are those of a server. A client may be started with them: it shows their
+//! certificate to who asks for it, and judges no server unless clients are asked for certificates. The other way does not work.
+//!
 //! What differs from MsQuic on Linux, whose TLS is OpenSSL: certificates are always indicated in portable form, the name
 //! of the server is verified, all ticket keys open tickets, and keys and PKCS #12 are also read that are protected by scrypt
 //! or RC2, or authenticated by nothing.
@@ -65,7 +68,7 @@ use verifiers::PeerVerifier;
 pub(crate) struct Credential {
     flags: CredentialFlags,
     provider: Arc<CryptoProvider>,
-    /// A server's certificate.
+    /// The certificate, which a server must have.
     identity: Option<Arc<SingleCertAndKey>>,
     /// The same as a client has it, which may have none. Sessions are resumed only with the very same.
     client_identity: Arc<dyn ResolvesClientCert>,
@@ -74,6 +77,15 @@ pub(crate) struct Credential {
     servers: Arc<PortableVerifier>,
     /// Keys of tickets (servers).
     tickets: Option<Arc<TicketKeys>>,
+}
+
+/// Who the peer is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Peer<'a> {
+    /// A server, which is to have this name or address, if there is one.
+    Server(Option<&'a str>),
+    /// A client.
+    Client,
 }
 
 /// Tickets that TLS makes for each connection of a server that resumes sessions: so many it can give out.
@@ -111,7 +123,7 @@ impl Credential {
             false => Some(Arc::new(TicketKeys::new(provider.clone(), scope(flags, roots.added()))?)),
         };
         let validator = Arc::new(Validator::new(roots, provider.clone()));
-        let servers = PortableVerifier::new(server_verifier(peer_verifier(flags, &validator)));
+        let servers = PortableVerifier::new(server_verifier(verifier_of_servers(flags, &validator)));
         let identity = identity.map(|identity| Arc::new(SingleCertAndKey::from(identity)));
         let client_identity: Arc<dyn ResolvesClientCert> = match &identity {
             Some(identity) => identity.clone(),
@@ -139,16 +151,12 @@ impl Credential {
     }
 
     /// A client's TLS settings, which offer these protocols. Sessions are left to the transport; with
-    /// [`Credential::server_verifier`] as its verifier it can write tickets down.
+    /// [`Credential::server_verifier`] as its verifier it can write tickets down. A server's credentials will do, too.
     ///
     /// # Errors
-    /// [`Status::INVALID_PARAMETER`] if these are a server's credentials, [`Status::TLS_ERROR`] if the cipher suites do not
-    /// allow TLS 1.3.
+    /// [`Status::TLS_ERROR`] if the cipher suites do not allow TLS 1.3.
     pub(crate) fn client_tls(&self, alpn: &[Vec<u8>], early_data: bool) -> Result<Arc<ClientConfig>, Status> {
-        if !self.is_client() {
-            return Err(Status::INVALID_PARAMETER);
-        }
-        if self.judges() {
+        if self.judges() && judges_servers(self.flags) {
             self.validator.get_ready();
         }
         let mut tls = ClientConfig::builder_with_provider(self.provider.clone())
@@ -206,22 +214,17 @@ impl Credential {
     }
 
     /// What the application is told of the certificates that the peer has shown, its own first: they may be none, if it is
-    /// a client. A server's must be for `server_name`, if there is one: a name or an address.
+    /// a client.
     pub(crate) fn peer_certificate(
         &self,
         chain: &[CertificateDer<'_>],
-        server_name: Option<&str>,
+        peer: Peer<'_>,
         now: UnixTime,
     ) -> PeerCertificate {
-        PeerCertificate::new(chain, self.deferred_status(chain, server_name, now))
+        PeerCertificate::new(chain, self.deferred_status(chain, peer, now))
     }
 
-    fn deferred_status(
-        &self,
-        chain: &[CertificateDer<'_>],
-        server_name: Option<&str>,
-        now: UnixTime,
-    ) -> Status {
+    fn deferred_status(&self, chain: &[CertificateDer<'_>], peer: Peer<'_>, now: UnixTime) -> Status {
         let defers = self.has(CredentialFlags::DEFER_CERTIFICATE_VALIDATION);
         let requires = self.has(CredentialFlags::REQUIRE_CLIENT_AUTHENTICATION);
         if self.has(CredentialFlags::NO_CERTIFICATE_VALIDATION) {
@@ -233,12 +236,13 @@ impl Credential {
         if !defers {
             return Status::SUCCESS;
         }
-        let name = server_name.map(ServerName::try_from).transpose();
-        let result = match (self.is_client(), name) {
-            (true, Ok(name)) => self.validator.validate(own, others, Of::Server(name.as_ref()), now),
-            // For what is no name no certificate is good.
-            (true, Err(_)) => return Status::TLS_ERROR,
-            (false, _) => self.validator.validate(own, others, Of::Client, now),
+        let result = match peer {
+            Peer::Server(name) => match name.map(ServerName::try_from).transpose() {
+                Ok(name) => self.validator.validate(own, others, Of::Server(name.as_ref()), now),
+                // For what is no name no certificate is good.
+                Err(_) => return Status::TLS_ERROR,
+            },
+            Peer::Client => self.validator.validate(own, others, Of::Client, now),
         };
         result.map_or_else(|error| status_to_tell(&error, own), |()| Status::SUCCESS)
     }
@@ -251,6 +255,16 @@ impl Credential {
     fn has(&self, flag: CredentialFlags) -> bool {
         self.flags.contains(flag)
     }
+}
+
+/// Whether servers are judged at all: with a server's credentials, only where it asks its peers for certificates.
+fn judges_servers(flags: CredentialFlags) -> bool {
+    flags.contains(CredentialFlags::CLIENT) || flags.contains(CredentialFlags::REQUIRE_CLIENT_AUTHENTICATION)
+}
+
+fn verifier_of_servers(flags: CredentialFlags, validator: &Arc<Validator>) -> PeerVerifier {
+    let verifier = peer_verifier(flags, validator);
+    PeerVerifier { decides: verifier.decides && judges_servers(flags), ..verifier }
 }
 
 fn peer_verifier(flags: CredentialFlags, validator: &Arc<Validator>) -> PeerVerifier {

@@ -81,3 +81,28 @@ fn also_those_that_are_trusted_by_name_end_and_have_purposes() {
         assert_eq!(status_of_tls_failure(&error), status);
     }
 }
+
+#[test]
+fn with_a_servers_credentials_a_client_judges_only_where_it_would_judge_clients() {
+    let authority = Authority::new();
+    let server = server_of(&authority, &Wanted::default());
+    let of_others = Authority::new().issue(&Wanted::default());
+    let client = |flags, trusted: &Authority| of_others.load(flags, &trusting(&trusted.file())).unwrap();
+    let stranger = Authority::new();
+    for flags in [Flags::NONE, Flags::INDICATE_CERTIFICATE_RECEIVED, REQUIRES | ANYBODY] {
+        shake(&client(flags, &stranger), &server, "localhost").done();
+    }
+    shake(&client(REQUIRES, &authority), &server, "localhost").done();
+    let error = shake(&client(REQUIRES, &stranger), &server, "localhost").client_failure();
+    assert_eq!(status_of_tls_failure(&error), Status::of_tls_alert(48));
+}
+
+#[test]
+fn with_a_servers_credentials_a_client_shows_their_certificate() {
+    let authority = Authority::new();
+    let client = authority.issue(&Wanted::default()).load(Flags::NONE, &More::default()).unwrap();
+    let server = Authority::new().issue(&Wanted::default());
+    let server = server.load(REQUIRES, &trusting(&authority.file())).unwrap();
+    let (_, server) = shake(&client, &server, "localhost").done();
+    assert_eq!(shown(server.peer_certificates()).len(), 1);
+}

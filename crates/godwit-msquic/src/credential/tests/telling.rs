@@ -5,7 +5,7 @@ use super::*;
 /// What a client that judges later is told of a server with such a certificate.
 fn told(files: &Files, trusted: &Path, name: Option<&str>) -> Status {
     let client = client(JUDGES_LATER, &trusting(trusted));
-    client.peer_certificate(&chain(files), name, NOW).deferred_status
+    client.peer_certificate(&chain(files), Peer::Server(name), NOW).deferred_status
 }
 
 fn chain(files: &Files) -> Vec<CertificateDer<'static>> {
@@ -40,7 +40,7 @@ fn a_certificate_that_its_owner_has_signed_has_a_root_that_is_not_trusted() {
 #[test]
 fn what_is_no_certificate_is_told_as_a_failure() {
     let client = client(JUDGES_LATER, &More::default());
-    let told = client.peer_certificate(&[b"nothing".as_slice().into()], None, NOW);
+    let told = client.peer_certificate(&[b"nothing".as_slice().into()], Peer::Server(None), NOW);
     assert_eq!((told.deferred_status, told.certificate), (Status::TLS_ERROR, Some(b"nothing".to_vec())));
 }
 
@@ -49,7 +49,11 @@ fn who_does_not_judge_later_is_told_that_all_is_well() {
     let files = Authority::new().issue(&Wanted { expired: true, ..Wanted::default() });
     let indicated = Flags::INDICATE_CERTIFICATE_RECEIVED;
     for flags in [indicated, indicated | ANYBODY, JUDGES_LATER | ANYBODY] {
-        let told = client(flags, &More::default()).peer_certificate(&chain(&files), Some("localhost"), NOW);
+        let told = client(flags, &More::default()).peer_certificate(
+            &chain(&files),
+            Peer::Server(Some("localhost")),
+            NOW,
+        );
         assert_eq!(told.deferred_status, Status::SUCCESS);
         assert_eq!(told.certificate.as_deref(), Some(&*chain(&files)[0]));
         assert!(told.chain.is_some());
@@ -62,7 +66,7 @@ fn servers_are_told_of_clients_and_of_those_without_a_certificate() {
     let files = authority.issue(&Wanted::default());
     let server = |flags| files.load(flags, &trusting(&authority.file())).unwrap();
     let told = |flags, chain: &[CertificateDer<'_>]| {
-        server(flags).peer_certificate(chain, None, NOW).deferred_status
+        server(flags).peer_certificate(chain, Peer::Client, NOW).deferred_status
     };
     let indicated = Flags::INDICATE_CERTIFICATE_RECEIVED;
     assert_eq!(told(REQUIRES | JUDGES_LATER, &chain(&files)), Status::SUCCESS);
