@@ -82,7 +82,11 @@ impl State {
     pub(super) fn send_early_datagrams(&mut self, cx: &mut ShardCx<'_>, key: Key, conn: ConnKey) {
         let Some(connection) = self.connections.get_mut(key) else { return };
         for (number, datagram) in connection.datagrams.take_waiting() {
-            let sent = cx.endpoint_mut().with(conn, |transport| hand_over(transport, datagram, number));
+            // Those that are not to wait have waited for the handshake.
+            let in_time = Some(datagram).filter(|datagram| !datagram.unless_blocked);
+            let sent = in_time.and_then(|datagram| {
+                cx.endpoint_mut().with(conn, |transport| hand_over(transport, datagram, number))
+            });
             if matches!(sent, Some(Ok(()))) {
                 continue;
             }

@@ -129,6 +129,9 @@ fn socket_for(
         Some((connection.local, connection.shares_socket))
     });
     let (local, shares) = own.ok_or(Status::INVALID_STATE)?;
+    if local.is_some_and(|local| local.is_ipv4() != remote.is_ipv4() && !local.ip().is_unspecified()) {
+        return Err(Status::INVALID_ADDRESS);
+    }
     let taken = match (local, shares) {
         (None, false) => return worker.common_socket(pool, remote).map_err(|error| status_of(&error)),
         (Some(local), false) => worker.bind(pool, local),

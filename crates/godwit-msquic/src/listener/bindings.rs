@@ -90,6 +90,14 @@ pub(crate) fn choose(asked: &Asked<'_>) -> Result<(Arc<Listener>, Bytes), NoList
     Err(if is_anybody_there { NoListener::Protocol } else { NoListener::Gone })
 }
 
+/// How many datagrams were dropped at the address of a listener, which it may share with others.
+pub(super) fn dropped_at(listener: &Listener) -> u64 {
+    let is_its = |binding: &&Binding| binding.listeners.iter().any(|(it, _)| std::ptr::eq(&**it, listener));
+    let place = bindings().iter().find(is_its).map(|binding| (binding.pool, binding.socket));
+    // Workers' locks are taken, under which they look for listeners here.
+    place.map_or(0, |(pool, socket)| pool.discarded_at(socket))
+}
+
 /// Has a listener listen at an address, and says which it has become.
 pub(super) fn add(
     listener: &Arc<Listener>,

@@ -165,12 +165,12 @@ impl Listener {
         self.state().dos_mode_events = wanted;
     }
 
-    /// How many connections it has accepted and rejected.
+    /// How many connections it has accepted and rejected, and what was dropped at its address.
     pub(crate) fn statistics(&self) -> ListenerStatistics {
         ListenerStatistics {
             total_accepted_connections: self.accepted.load(Ordering::Relaxed),
             total_rejected_connections: self.rejected.load(Ordering::Relaxed),
-            ..ListenerStatistics::default()
+            binding_recv_dropped_packets: bindings::dropped_at(self),
         }
     }
 

@@ -198,6 +198,13 @@ impl Pool {
         self.workers.iter().any(|worker| worker.peek(|cx, _| cx.endpoint().uses_socket(socket)))
     }
 
+    /// How many datagrams were dropped at these sockets, together.
+    pub(crate) fn discarded_at(&self, socket: SocketId) -> u64 {
+        let of_each =
+            self.workers.iter().map(|worker| worker.peek(|cx, _| cx.endpoint().discarded_at(socket)));
+        of_each.fold(0, u64::saturating_add)
+    }
+
     /// Closes those sockets as soon as no connection uses them any more.
     pub(crate) fn unbind(&self, socket: SocketId) {
         self.workers.iter().for_each(|worker| worker.shard.retire_socket(socket));

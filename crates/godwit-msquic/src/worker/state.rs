@@ -116,8 +116,8 @@ impl State {
         let key = self.streams.insert(stream);
         owner.streams.insert(id, key);
         owner.all_streams.insert(key);
+        // What has come on it is told in the order in which it came, with that of other streams.
         self.tell_connection(connection, ConnectionNews::PeerStreamStarted(key));
-        self.on_readable(key);
     }
 
     /// Puts something for a connection in the queue.

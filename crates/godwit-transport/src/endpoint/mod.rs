@@ -14,6 +14,7 @@ mod accept;
 mod admission;
 mod beginning;
 mod demux;
+mod discards;
 mod first_initial;
 mod foreign;
 mod half_open;
@@ -106,6 +107,7 @@ pub struct Endpoint {
     incoming: IncomingSet,
     queues: Queues,
     outbox: Outbox,
+    discards: discards::Discards,
     foreign: ForeignBatch,
     older_generations: OlderGenerations,
     half_open: HalfOpen,
@@ -204,6 +206,7 @@ impl Endpoint {
             holdings: Holdings::new(hash, config.memory_limit.clone()),
             queues: Queues::default(),
             outbox: Outbox::new(),
+            discards: discards::Discards::default(),
             foreign: ForeignBatch::new(),
             older_generations: OlderGenerations::new(hash),
             networks: Networks::new(hash),
@@ -235,6 +238,12 @@ impl Endpoint {
         }
         let recalled = Recalled::of(config, config.offered(&self.config.versions), server_name);
         self.connect_recalled(now, (config, recalled), path, server_name, token)
+    }
+
+    /// How many datagrams at this socket belonged to nobody and were good for nothing, as far as is remembered: what is malformed,
+    /// forged, too short, or comes from where nobody begins a connection (RFC 9308 section 8.1).
+    pub fn discarded_at(&self, socket: SocketId) -> u64 {
+        self.discards.at(socket)
     }
 
     /// How many Retry packets it has sent.

@@ -121,7 +121,9 @@ impl Endpoint {
 
     #[inline(always)]
     fn on_datagram(&mut self, origin: &Origin, datagram: &mut [u8], run: &mut Run) {
-        let Some(dcid) = header::peek_dcid(datagram, self.codec.len()) else { return };
+        let Some(dcid) = header::peek_dcid(datagram, self.codec.len()) else {
+            return self.discards.count(origin.path.socket);
+        };
         match run.owner(dcid) {
             Some(key) => self.deliver(origin, key, datagram, run),
             None => self.on_datagram_of_another(origin, datagram, run),
@@ -154,10 +156,12 @@ impl Endpoint {
                 let older = found.and_then(|dcid| self.older_generations.find(origin.now, &dcid));
                 match older.filter(|_| !origin.forwarded) {
                     Some((generation, shard)) => self.put_aside(origin, generation, shard, datagram),
-                    None => self.on_stray_long(origin, datagram),
+                    None if self.on_stray_long(origin, datagram) => {}
+                    None => self.discards.count(origin.path.socket),
                 }
             }
-            _ => self.on_stray_short(origin, datagram),
+            _ if self.on_stray_short(origin, datagram) => {}
+            _ => self.discards.count(origin.path.socket),
         }
     }
 
@@ -211,24 +215,26 @@ impl Endpoint {
     }
 
     /// A short header with an id that is nobody's here.
-    fn on_stray_short(&mut self, origin: &Origin, datagram: &[u8]) {
+    fn on_stray_short(&mut self, origin: &Origin, datagram: &[u8]) -> bool {
         let reset = stateless_reset::token_of(datagram)
             .and_then(|token| self.demux.find_reset(origin.path.remote, token))
             .and_then(|key| Some((key, self.slots.get_mut(key.0)?)));
         if let Some((key, slot)) = reset {
             slot.connection.machine.on_stateless_reset(origin.now);
-            return self.touch(key);
+            self.touch(key);
+            return true;
         }
         if reflectors::may_be(&origin.path.remote) {
-            return;
+            return false;
         }
         let Some(dcid) = header::peek_dcid(datagram, self.codec.len()).and_then(ConnectionId::new) else {
-            return;
+            return false;
         };
         // Whose it is comes first: else a new process would end the connections of the old one.
         if !self.hand_on(origin, &dcid, datagram) {
             self.send_stateless_reset(origin.now, &origin.path, &dcid, datagram.len());
         }
+        true
     }
 
     /// Puts a datagram aside for another shard if its id says so.
@@ -260,23 +266,22 @@ impl Endpoint {
         self.outbox.push(path, stateless_reset::build(trigger, token, &mut *self.rng));
     }
 
-    /// A long header with an id that is nobody's here: a new client, or a packet come too late.
-    fn on_stray_long(&mut self, origin: &Origin, datagram: &[u8]) {
+    /// A long header with an id that is nobody's here: a new client, or a packet come too late. False if it is good for nothing.
+    fn on_stray_long(&mut self, origin: &Origin, datagram: &[u8]) -> bool {
         if reflectors::may_be(&origin.path.remote) {
-            return;
+            return false;
         }
         let quic = datagram.first().is_some_and(|first| header::has_quic_bit(*first));
         match header::parse(datagram, self.codec.len()) {
             Ok(Packet::UnknownVersion { dcid, scid, .. }) => {
                 let ids = datagram.get(dcid).zip(datagram.get(scid));
-                let Some((dcid, scid)) = ids else { return };
-                self.send_versions(&origin.path, dcid, scid, datagram.len());
+                ids.is_some_and(|(dcid, scid)| self.send_versions(&origin.path, dcid, scid, datagram.len()))
             }
             Ok(Packet::Long { version, dcid, scid, .. }) if !self.config.versions.contains(&version) => {
-                self.send_versions(&origin.path, dcid.as_bytes(), scid.as_bytes(), datagram.len());
+                self.send_versions(&origin.path, dcid.as_bytes(), scid.as_bytes(), datagram.len())
             }
             // Packets of the versions spoken here have the QUIC bit set, or are none (RFC 9000 section 17.2).
-            Ok(packet @ Packet::Long { .. }) if !quic && !self.may_lack_quic_bit(&packet, datagram) => {}
+            Ok(packet @ Packet::Long { .. }) if !quic && !self.may_lack_quic_bit(&packet, datagram) => false,
             Ok(Packet::Long { packet_type: PacketType::Initial, version, dcid, scid, token, .. }) => {
                 let first = FirstInitial {
                     path: origin.path,
@@ -289,17 +294,18 @@ impl Endpoint {
                     validated: false,
                     saved: None,
                 };
-                self.on_first_initial(origin, first, datagram.get(token).unwrap_or_default(), datagram);
+                self.on_first_initial(origin, first, datagram.get(token).unwrap_or_default(), datagram)
             }
             Ok(Packet::Long { packet_type: PacketType::Handshake, dcid, .. }) => {
-                self.hand_on(origin, &dcid, datagram);
+                self.hand_on(origin, &dcid, datagram)
             }
             Ok(Packet::Long { packet_type: PacketType::ZeroRtt, dcid, .. }) if self.accepts_early() => {
                 self.incoming.keep_stray(dcid, origin.path, origin.ecn, datagram);
+                true
             }
             // 0-RTT that nobody accepts, Retry and Version Negotiation for nobody: the senders, if they mean it,
             // send again. A Version Negotiation is never answered (RFC 9000 section 6.1).
-            Ok(_) | Err(_) => {}
+            Ok(_) | Err(_) => false,
         }
     }
 
@@ -328,18 +334,26 @@ impl Endpoint {
         self.server.is_some() || self.config.accepts_each
     }
 
-    fn send_versions(&mut self, path: &PathKey, dcid: &[u8], scid: &[u8], trigger: usize) {
-        if !self.is_server() || trigger < MIN_INITIAL_DATAGRAM || self.outbox.is_full() {
-            return;
+    fn send_versions(&mut self, path: &PathKey, dcid: &[u8], scid: &[u8], trigger: usize) -> bool {
+        let is_answered = self.is_server() && trigger >= MIN_INITIAL_DATAGRAM && !self.outbox.is_full();
+        if is_answered {
+            let versions = &self.config.versions;
+            self.outbox.push(path, negotiate::version_negotiation(dcid, scid, versions, &mut *self.rng));
         }
-        let versions = &self.config.versions;
-        self.outbox.push(path, negotiate::version_negotiation(dcid, scid, versions, &mut *self.rng));
+        is_answered
     }
 
-    fn on_first_initial(&mut self, origin: &Origin, mut first: FirstInitial, token: &[u8], datagram: &[u8]) {
+    /// False if it is good for nothing.
+    fn on_first_initial(
+        &mut self,
+        origin: &Origin,
+        mut first: FirstInitial,
+        token: &[u8],
+        datagram: &[u8],
+    ) -> bool {
         let long_enough = first.client_dcid.len() >= CidCodec::MIN_LEN;
         if !self.is_server() || datagram.len() < MIN_INITIAL_DATAGRAM || !long_enough {
-            return;
+            return false;
         }
         let source = first.source;
         let always = self.server.as_ref().is_some_and(|server| server.retry);
@@ -347,20 +361,23 @@ impl Endpoint {
         if let Err(Refused) = self.check_token(&mut first, token) {
             // The token may be damaged rather than wrong: then the packet is not authentic either, and the
             // client's next one will do.
-            if Incoming::is_authentic(first, datagram) {
+            let is_authentic = Incoming::is_authentic(first, datagram);
+            if is_authentic {
                 self.send_close(&first, &Answered::default(), INVALID_TOKEN);
             }
-            return;
+            return is_authentic;
         }
         if !self.accepting {
-            return self.send_close(&first, &Answered::default(), REFUSED);
+            self.send_close(&first, &Answered::default(), REFUSED);
+            return true;
         }
         if wants_retry && !first.validated {
             // Should it be an Initial of another shard's connection: that client ignores the Retry.
-            return self.send_retry(&first);
+            self.send_retry(&first);
+            return true;
         }
         if !self.has_room_for_half_open(origin.now, source) {
-            return;
+            return false;
         }
         let mut begun = self.incoming.begin(origin.now, first, origin.ecn, datagram);
         if first.validated
@@ -372,14 +389,13 @@ impl Endpoint {
         }
         match begun {
             Ok(key) => self.demux.insert_initial(first.client_dcid, Target::Incoming(key)),
-            Err(Rejected::Forged) => {
-                self.hand_on(origin, &first.client_dcid, datagram);
-            }
+            Err(Rejected::Forged) => return self.hand_on(origin, &first.client_dcid, datagram),
             // Whoever proves its address has a right to the place of one who has not.
             Err(Rejected::Full) if !first.validated => self.send_retry(&first),
-            Err(Rejected::Full | Rejected::Closed) => {}
+            Err(Rejected::Full | Rejected::Closed) => return false,
             Err(Rejected::Malformed) => self.send_close(&first, &Answered::default(), MALFORMED),
         }
+        true
     }
 
     /// What a client's token proves (RFC 9000 section 8.1.3). A token that is not ours is as good as none;
