@@ -131,7 +131,7 @@ static void waits_when_there_is_nothing(const void *row) {
     delete_executions(&it, 1);
 }
 
-/* They can be made anew as long as no registration has been opened. */
+/* They can be made anew as long as no registration is open. */
 static void can_be_replaced(const void *row) {
     (void)row;
     pthread_t thread;
@@ -142,11 +142,16 @@ static void can_be_replaced(const void *row) {
     exchange_and_close(1);
     QUIC_EXECUTION_CONFIG config = {0, &second.queue};
     QUIC_EXECUTION *made = NULL;
+    HQUIC registration = open_registration();
     CHECK_STATUS(QUIC_STATUS_INVALID_STATE, api->ExecutionCreate(0, 0, 1, &config, &made));
+    api->RegistrationClose(registration);
     atomic_store(&stop, true);
     pthread_join(thread, NULL);
-    delete_executions(&second, 1);
+    worker third = {0};
+    make_executions(&third, 1);
+    delete_executions(&third, 1);
     close(first.queue);
+    close(second.queue);
 }
 
 /* Whoever opens the library again has threads of the library's, or makes others. */
