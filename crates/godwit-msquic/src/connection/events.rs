@@ -25,7 +25,10 @@ impl State {
             Event::EvidenceChanged => self.on_evidence(cx, key, conn),
             Event::StreamLimitRaised { direction } => {
                 self.open_waiting(cx, key, direction);
-                self.tell_connection(key, ConnectionNews::StreamsAvailable);
+                // How many there are at first is no news to a server, and for a client it goes with that it is connected.
+                if self.connections.get(key).is_some_and(|connection| connection.is_connected) {
+                    self.tell_connection(key, ConnectionNews::StreamsAvailable);
+                }
             }
             Event::StreamsWanted { direction } => {
                 let bidirectional = direction == Direction::Bidirectional;
@@ -102,7 +105,6 @@ impl State {
         if is_server {
             self.tell_datagram_state(cx, key);
         }
-        cx.endpoint_mut().with(conn, |transport| transport.watch_stream_limits());
         for direction in [Direction::Bidirectional, Direction::Unidirectional] {
             self.open_waiting(cx, key, direction);
             self.on_streams_of_peer(cx, key, conn, direction);

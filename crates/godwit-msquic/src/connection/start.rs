@@ -229,6 +229,8 @@ impl State {
         let answer = Duration::from_millis(connection.setting(Setting::DisconnectTimeoutMs));
         cx.endpoint_mut().with(conn, |transport| {
             transport.watch_close();
+            // What the client wants may come with the end of its handshake.
+            transport.watch_stream_limits();
             transport.set_answer_timeout(Some(answer));
             transport.set_dscp(dscp);
             transport.watch_ideal_buffer(ideal);

@@ -671,6 +671,8 @@ impl Streams {
         let before = local.limit();
         let available = local.raise(limit);
         if local.limit() > before {
+            // That the old limit is too low need not be said any more.
+            self.control &= !output::streams_blocked_bit(direction);
             self.limits.watch.on_raised(direction);
         }
         if available {
