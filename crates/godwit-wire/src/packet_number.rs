@@ -26,6 +26,11 @@ impl TruncatedPacketNumber {
         TruncatedPacketNumber { len, value: full as u32 & mask(len) as u32 }
     }
 
+    /// Cuts `full` to the most bytes there may be, from which it is recovered however late it comes.
+    pub const fn longest(full: u64) -> Self {
+        TruncatedPacketNumber { len: 4, value: full as u32 }
+    }
+
     /// Reads one of `len` bytes (1 to 4).
     pub fn decode(reader: &mut Reader<'_>, len: usize) -> Result<Self, Malformed> {
         let bytes = reader.bytes(len)?;
@@ -168,6 +173,17 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn the_longest_is_recovered_however_late_it_comes() {
+        let full = 0x7_1234_5678;
+        let number = TruncatedPacketNumber::longest(full);
+        assert_eq!(bytes_of(number), [0x12, 0x34, 0x56, 0x78]);
+        for later in [0, 1 << 30, (1 << 31) - 1] {
+            assert_eq!(number.expand(full + later), full, "{later:#x}");
+        }
+        assert_ne!(number.expand(full + (1 << 31)), full, "what is half of all numbers behind");
     }
 
     proptest! {

@@ -358,6 +358,7 @@ impl Value for Parameters<'_> {
             grease_quic_bit,
             reset_stream_at,
             min_ack_delay,
+            disable_1rtt_encryption,
             version_information: _,
         } = self.0;
         original_destination_cid.map(Cid).visit("original_destination_connection_id", visitor);
@@ -379,6 +380,7 @@ impl Value for Parameters<'_> {
         grease_quic_bit.then_some(true).visit("grease_quic_bit", visitor);
         reset_stream_at.then_some(true).visit("reset_stream_at", visitor);
         min_ack_delay.visit("min_ack_delay", visitor);
+        disable_1rtt_encryption.then_some(true).visit("disable_1rtt_encryption", visitor);
     }
 }
 

@@ -154,6 +154,17 @@ fn reset_tokens_are_not_logged() {
 }
 
 #[test]
+fn that_an_end_does_without_encryption_is_logged() {
+    for disable_1rtt_encryption in [false, true] {
+        let parameters = TransportParameters { disable_1rtt_encryption, ..TransportParameters::default() };
+        let parameters = Parameters(&parameters);
+        let logged = logged(&TransportEvent::ParametersSet { initiator: Initiator::Local, parameters });
+        let expected = disable_1rtt_encryption.then_some(true);
+        assert_eq!(logged["data"].get("disable_1rtt_encryption").and_then(|it| it.as_bool()), expected);
+    }
+}
+
+#[test]
 fn a_mask_is_what_it_was_set_to() {
     let (qlog, _) = qlog(None);
     assert_eq!(TransportEventKind::ALL.len(), qlog.mask().bits().count_ones() as usize);

@@ -29,6 +29,7 @@ mod id {
     pub(super) const RESET_STREAM_AT: u64 = 0x1d;
     pub(super) const MAX_DATAGRAM_FRAME_SIZE: u64 = 0x20;
     pub(super) const GREASE_QUIC_BIT: u64 = 0x2ab2;
+    pub(super) const DISABLE_1RTT_ENCRYPTION: u64 = 0xbaad;
     pub(super) const MIN_ACK_DELAY: u64 = 0xff04_de1b;
 }
 
@@ -89,12 +90,23 @@ pub(super) fn version_information_of(
     Ok(None)
 }
 
+pub(super) fn offers_no_encryption(bytes: &[u8]) -> bool {
+    let mut reader = Reader::new(bytes);
+    while let (Ok(number), Ok(value)) = (reader.varint(), reader.prefixed()) {
+        if number == id::DISABLE_1RTT_ENCRYPTION {
+            return value.is_empty();
+        }
+    }
+    false
+}
+
 /// The bit in which it is noted that the parameter was seen; `None` for unknown ones.
 const fn bit_of(number: u64) -> Option<u64> {
     match number {
         ..=id::VERSION_INFORMATION | id::RESET_STREAM_AT | id::MAX_DATAGRAM_FRAME_SIZE => Some(1 << number),
         id::GREASE_QUIC_BIT => Some(1 << 63),
         id::MIN_ACK_DELAY => Some(1 << 62),
+        id::DISABLE_1RTT_ENCRYPTION => Some(1 << 61),
         _ => None,
     }
 }
@@ -125,6 +137,7 @@ fn decode_one(
         id::VERSION_INFORMATION => to.version_information = Some(version_information(value, sender)?),
         id::GREASE_QUIC_BIT => to.grease_quic_bit = true,
         id::RESET_STREAM_AT => to.reset_stream_at = true,
+        id::DISABLE_1RTT_ENCRYPTION => to.disable_1rtt_encryption = true,
         _ => decode_number(to, number, value.varint()?)?,
     }
     Ok(())
@@ -224,6 +237,9 @@ pub(super) fn encode(from: &TransportParameters, writer: &mut Writer<'_>, grease
     }
     if from.reset_stream_at {
         bytes(writer, id::RESET_STREAM_AT, &[])?;
+    }
+    if from.disable_1rtt_encryption {
+        bytes(writer, id::DISABLE_1RTT_ENCRYPTION, &[])?;
     }
     if let Some(delay) = from.min_ack_delay {
         let micros = u64::try_from(delay.as_micros()).unwrap_or(u64::MAX).min(VARINT_MAX);

@@ -1,5 +1,5 @@
 //! Transport parameters (RFC 9000 section 18, RFC 9221 section 3, RFC 9287 section 3, RFC 9368 section 3,
-//! draft-ietf-quic-reliable-stream-reset section 3).
+//! draft-ietf-quic-reliable-stream-reset section 3, and MsQuic's parameter for 1-RTT packets without protection).
 //!
 //! A parameter that was not sent has the value that the RFC gives it by default, so
 //! [`TransportParameters::default`] is what an empty list means. Values are checked while reading: what
@@ -63,6 +63,9 @@ pub struct TransportParameters {
     /// The sender of the parameter can be asked to acknowledge less often, and delays acknowledgements at least this
     /// long, in whole microseconds and at most `max_ack_delay` (draft-ietf-quic-ack-frequency, section 3).
     pub min_ack_delay: Option<Duration>,
+    /// The sender of the parameter sends 1-RTT packets **without any protection**, and takes them so, if the other end says the
+    /// same. No standard has it: the number is MsQuic's. Default false.
+    pub disable_1rtt_encryption: bool,
     /// The version in use and those the sender could use (RFC 9368).
     pub version_information: Option<VersionInformation>,
 }
@@ -91,6 +94,7 @@ impl Default for TransportParameters {
             grease_quic_bit: false,
             reset_stream_at: false,
             min_ack_delay: None,
+            disable_1rtt_encryption: false,
             version_information: None,
         }
     }
@@ -121,6 +125,12 @@ impl TransportParameters {
         sender: Side,
     ) -> Result<Option<VersionInformation>, ParameterError> {
         codec::version_information_of(bytes, sender)
+    }
+
+    /// Whether encoded parameters have [`TransportParameters::disable_1rtt_encryption`] among them, whatever the
+    /// others say: for whoever decides before the connection reads them. False where they cannot be read.
+    pub fn offers_no_encryption(bytes: &[u8]) -> bool {
+        codec::offers_no_encryption(bytes)
     }
 
     /// Writes the parameters that differ from their defaults, and one with a reserved number, to be

@@ -35,6 +35,7 @@ prop_compose! {
     fn parameters()(
         numbers in prop::array::uniform8(number()),
         small in (0..=20_u8, 0..1_u64 << 14, any::<bool>(), any::<bool>(), any::<Option<[u8; 16]>>()),
+        disable_1rtt_encryption: bool,
         cids in prop::array::uniform3(prop::option::of(cid(0))),
         preferred_address in prop::option::of(preferred_address()),
         version_information in prop::option::of(version_information()),
@@ -63,6 +64,7 @@ prop_compose! {
             grease_quic_bit: small.3,
             reset_stream_at: small.2 ^ small.3,
             min_ack_delay: small.2.then(|| Duration::from_micros(small.1 * 700)),
+            disable_1rtt_encryption,
             version_information,
         }
     }
@@ -95,6 +97,8 @@ proptest! {
             let versions = TransportParameters::version_information_of(&encoding, sender);
             if let Ok(all) = TransportParameters::decode(&encoding, sender) {
                 prop_assert_eq!(versions, Ok(all.version_information));
+                let offers = TransportParameters::offers_no_encryption(&encoding);
+                prop_assert_eq!(offers, all.disable_1rtt_encryption);
             }
         }
         let bytes = encoded(&parameters, grease);
@@ -170,7 +174,7 @@ fn violations_are_named() {
     let no_cid = [&[0x0d, 41][..], &[0; 41]].concat();
     let odd_versions = [0x11, 7, 0, 0, 0, 1, 0, 0, 0];
     let address_without_cid = [&[0x0f, 0][..], &bare_address()].concat();
-    let cases: [(&[u8], &str); 19] = [
+    let cases: [(&[u8], &str); 20] = [
         (&[0x01, 0], "cut short"),
         (&[0x01, 2, 5, 5], "longer than its value"),
         (&[0x01, 1, 0x40], "cut short"),
@@ -185,6 +189,7 @@ fn violations_are_named() {
         (&[0x0c, 1, 0], "longer than its value"),
         (&[0x0e, 1, 1], "below 2"),
         (&[0x6a, 0xb2, 1, 0], "longer than its value"),
+        (&[0x80, 0, 0xba, 0xad, 1, 0], "longer than its value"),
         (&too_long_cid, "longer than 20"),
         (&no_cid, "forbidden length"),
         (&odd_versions, "odd length"),
@@ -210,6 +215,22 @@ fn limits_themselves_are_accepted() {
     ];
     for bytes in cases {
         assert!(TransportParameters::decode(bytes, Side::Client).is_ok(), "{bytes:x?}");
+    }
+}
+
+#[test]
+fn only_an_empty_parameter_of_that_number_does_without_encryption() {
+    let cases: [(&[u8], bool); 5] = [
+        (&[0x80, 0, 0xba, 0xad, 0], true),
+        (&[0x0e, 1, 2, 0x80, 0, 0xba, 0xad, 0, 0x0c, 0], true),
+        (&[0x80, 0, 0xba, 0xae, 0], false),
+        (&[0x80, 0, 0xba, 0xad, 1, 1], false),
+        (&[0x0e, 9, 2, 0x80, 0, 0xba, 0xad, 0], false),
+    ];
+    for (bytes, offered) in cases {
+        assert_eq!(TransportParameters::offers_no_encryption(bytes), offered, "{bytes:x?}");
+        let decoded = TransportParameters::decode(bytes, Side::Client);
+        assert_eq!(decoded.is_ok_and(|all| all.disable_1rtt_encryption), offered, "{bytes:x?}");
     }
 }
 
@@ -264,6 +285,7 @@ fn the_longest_list_fits() {
         grease_quic_bit: true,
         min_ack_delay: Some(Duration::MAX),
         reset_stream_at: true,
+        disable_1rtt_encryption: true,
         version_information: Some(VersionInformation { chosen: 1, available: VersionList::new(1..17) }),
     };
     assert!(encoded(&longest, u64::MAX).len() > 300);
