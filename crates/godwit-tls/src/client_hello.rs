@@ -107,26 +107,36 @@ pub fn parse(bytes: &[u8]) -> Parsed {
 /// section 8.2): rustls also takes those by another version's. `None` if it is not all there yet; what is no ClientHello
 /// lacks nothing.
 pub fn has_transport_parameters(bytes: &[u8], version: u32) -> Option<bool> {
-    let wanted = match version {
-        DRAFT_29 | MSQUIC_1 => EXTENSION_TRANSPORT_PARAMETERS_DRAFT,
-        _ => EXTENSION_TRANSPORT_PARAMETERS,
-    };
     match body(bytes) {
         Ok(None) => None,
-        Ok(Some(body)) => Some(extensions(body).and_then(|all| is_among(wanted, all)).unwrap_or(true)),
+        Ok(Some(body)) => {
+            let found = extensions(body).and_then(|all| transport_parameters_among(all, version));
+            Some(found.map_or(true, |them| them.is_some()))
+        }
         Err(Malformed) => Some(true),
     }
 }
 
-fn is_among(wanted: u16, mut extensions: Reader<'_>) -> Result<bool, Malformed> {
+/// The transport parameters in a whole ClientHello of this version of QUIC, with its header, as they came. `None` if it has none,
+/// or cannot be read. Nothing of them is proved before the handshake is complete.
+pub fn transport_parameters(message: &[u8], version: u32) -> Option<&[u8]> {
+    let body = body(message).ok().flatten()?;
+    extensions(body).and_then(|all| transport_parameters_among(all, version)).ok().flatten()
+}
+
+fn transport_parameters_among(mut extensions: Reader<'_>, version: u32) -> Result<Option<&[u8]>, Malformed> {
+    let wanted = match version {
+        DRAFT_29 | MSQUIC_1 => EXTENSION_TRANSPORT_PARAMETERS_DRAFT,
+        _ => EXTENSION_TRANSPORT_PARAMETERS,
+    };
     while !extensions.is_empty() {
         let kind = extensions.u16()?;
-        vector16(&mut extensions)?;
+        let content = vector16(&mut extensions)?;
         if kind == wanted {
-            return Ok(true);
+            return Ok(Some(content));
         }
     }
-    Ok(false)
+    Ok(None)
 }
 
 /// What follows the header of a ClientHello, if all of it is there.
@@ -319,6 +329,17 @@ mod tests {
         for (at, bytes) in bad.iter().enumerate() {
             assert_eq!(parse(bytes), Parsed::Malformed, "case {at}");
         }
+    }
+
+    #[test]
+    fn transport_parameters_are_shown_as_they_came() {
+        let parameters = extension(57, &[1, 2, 3]);
+        let whole = message(&[sni(b"host"), parameters.clone(), parameters]);
+        assert_eq!(transport_parameters(&whole, V1), Some(&[1, 2, 3][..]));
+        assert_eq!(transport_parameters(&message(&[sni(b"host")]), V1), None);
+        // Those of drafts had another number.
+        assert_eq!(transport_parameters(&message(&[extension(0xffa5, &[1])]), V1), None);
+        assert_eq!(transport_parameters(&whole[..whole.len() - 1], V1), None);
     }
 
     proptest! {

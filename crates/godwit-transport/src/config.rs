@@ -94,6 +94,17 @@ pub struct TransportConfig {
     pub migration: MigrationConfig,
     /// Packets sealed with one key before it is updated by itself; none is the AEAD's limit only.
     pub key_update_after: Option<u64>,
+    /// **Sends everything behind the handshake as plaintext, if the peer asks for the same.** Whoever sees the packets reads
+    /// streams, datagrams and connection ids, and whoever can send any changes what is said, moves the connection to
+    /// another address or ends it: there is neither encryption nor authentication, of headers or of payloads. It is there to
+    /// measure what encryption costs, between machines on a network that is trusted, and with peers that do the same (MsQuic's
+    /// `DISABLE_1RTT_ENCRYPTION`); no standard knows it.
+    ///
+    /// The handshake and 0-RTT packets are protected as ever, and what both ends have said of this is believed only when the
+    /// handshake has proved that nobody altered it. If one end does not ask for it, all is encrypted:
+    /// [`Connection::is_unencrypted`](crate::Connection::is_unencrypted) tells. It is never remembered from one connection
+    /// for the next. Default false.
+    pub danger_without_encryption: bool,
     /// Mechanisms of QUIC that are taken away, for measurements in the laboratory only. Default none.
     pub laboratory: Laboratory,
 }
@@ -128,6 +139,7 @@ impl Default for TransportConfig {
             spin_bit: false,
             migration: MigrationConfig::default(),
             key_update_after: None,
+            danger_without_encryption: false,
             laboratory: Laboratory::default(),
         }
     }

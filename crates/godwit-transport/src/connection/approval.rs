@@ -74,7 +74,7 @@ impl Machine {
     /// (RFC 9001 section 4.1.2): what it is still to acknowledge of the handshake would be sent for ever otherwise.
     fn on_unconfirmed(&mut self, now: Time) {
         self.timers.set_handshake(now + self.config.handshake_timeout);
-        if self.spaces.data.keys.as_ref().is_some_and(|keys| keys.is_acknowledged()) {
+        if self.is_one_rtt_acknowledged() {
             self.on_confirmed(now);
         }
     }

@@ -56,7 +56,7 @@ impl Machine {
         let by_choice = matches!(frame, CloseFrame::Application { .. });
         by_choice
             && self.side == Side::Client
-            && self.spaces.data.keys.is_some()
+            && self.spaces.data.is_ready()
             && self.parts.handshake.is_unsent_within(SHORT_HANDSHAKE)
     }
 

@@ -122,10 +122,11 @@ impl Machine {
             // The server has our Handshake packets and so our address is validated (RFC 9002 section 6.2.2.1).
             recovery.set_peer_validated(true);
         }
-        if info.space == SpaceId::Data
-            && let Some(keys) = self.spaces.data.keys.as_mut()
-        {
-            keys.on_ack_received(ack.largest, info.keys)?;
+        if info.space == SpaceId::Data {
+            match self.spaces.data.keys.as_mut() {
+                Some(keys) => keys.on_ack_received(ack.largest, info.keys)?,
+                None => self.on_unencrypted_ack(),
+            }
         }
         if info.space == SpaceId::Data && summary.newly_acked_ack_eliciting > 0 {
             self.parts.ack_frequency.on_acked_packets(now, &self.paths.active().recovery);

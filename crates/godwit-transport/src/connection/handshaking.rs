@@ -67,6 +67,8 @@ impl Machine {
                     self.spaces.on_handshake_keys(*keys, &self.config.laboratory);
                     self.observe_keys(SpaceId::Handshake);
                 }
+                // They are of no use, and what is sent under them would be taken for something else.
+                NewKeys::OneRtt(_) if self.negotiation.without_encryption => {}
                 NewKeys::OneRtt(mut keys) => {
                     keys.set_update_after(self.config.key_update_after);
                     self.spaces.data.keys = Some(keys);
@@ -92,6 +94,9 @@ impl Machine {
     fn on_complete(&mut self, now: Time) {
         self.negotiation.finished = self.side == Side::Client;
         self.observe_state(ConnectionState::HandshakeComplete);
+        if self.negotiation.without_encryption {
+            self.go_without_encryption();
+        }
         if !self.ask_for_approval(now) {
             self.on_approved(now);
         }

@@ -33,7 +33,7 @@ pub(super) struct Datagram {
 impl Datagram {
     /// The path by whose id its packets are protected: where it is not known yet, they are those of the path in use.
     #[inline]
-    fn protected_as(&self, paths: &PathSet) -> PathId {
+    pub(super) fn protected_as(&self, paths: &PathSet) -> PathId {
         match self.arrival {
             Arrival::Known(id) => id,
             Arrival::New | Arrival::Ignored => paths.active_id(),
@@ -60,9 +60,9 @@ pub(super) struct PacketInfo {
 
 /// The reserved bits of a first byte, after header protection is removed.
 const RESERVED_LONG: u8 = 0x0c;
-const RESERVED_SHORT: u8 = 0x18;
+pub(super) const RESERVED_SHORT: u8 = 0x18;
 /// The spin bit of a short header's first byte.
-const SPIN: u8 = 0x20;
+pub(super) const SPIN: u8 = 0x20;
 
 impl Machine {
     /// Takes in a datagram that the endpoint found to be this connection's. Its bytes are decrypted in
@@ -341,6 +341,9 @@ impl Machine {
         let tail = bytes.last_chunk::<RESET_TOKEN_LEN>().copied();
         match self.open_short(now, origin, dcid, number, bytes) {
             Ok(Some(opened)) => self.process(now, origin, opened),
+            Ok(None) if self.spaces.data.unencrypted.is_some() => {
+                self.on_unencrypted_packet(now, origin, dcid, number.0, bytes);
+            }
             Ok(None) => {
                 self.stats.irregular_mut().undecryptable.count(PacketType::OneRtt);
                 self.observe_dropped(Some(PacketName::OneRtt), bytes.len(), DropTrigger::DecryptionFailure);
@@ -392,7 +395,7 @@ impl Machine {
     }
 
     /// An authentic packet.
-    fn process(&mut self, now: Time, origin: &Datagram, opened: Opened<'_>) {
+    pub(super) fn process(&mut self, now: Time, origin: &Datagram, opened: Opened<'_>) {
         let Opened { mut info, reserved, spin, payload } = opened;
         let Some(space) = self.spaces.get_mut(info.space) else { return };
         if space.acks.is_duplicate(info.number) {
@@ -525,9 +528,9 @@ impl Machine {
 
 /// A packet without its protection.
 pub(super) struct Opened<'a> {
-    info: PacketInfo,
-    reserved: u8,
+    pub(super) info: PacketInfo,
+    pub(super) reserved: u8,
     /// The spin bit of a 1-RTT packet.
-    spin: bool,
-    payload: &'a [u8],
+    pub(super) spin: bool,
+    pub(super) payload: &'a [u8],
 }

@@ -49,6 +49,7 @@ mod stats;
 mod telling;
 mod timers;
 mod tokens;
+mod unencrypted;
 mod versions;
 
 #[cfg(test)]

@@ -33,6 +33,8 @@ pub(super) struct Negotiation {
     /// The token in our Initial packets.
     pub(super) token: Bytes,
     peer: Option<Peer>,
+    /// Both ends have said that they do without protection of 1-RTT packets. It is proved only when the handshake is complete.
+    pub(super) without_encryption: bool,
     /// At a client with a session store: what is kept for its server.
     pub(super) memory: Option<Arc<ServerMemory>>,
     /// CRYPTO data has been read since the handshake was last advanced.
@@ -61,6 +63,7 @@ impl Negotiation {
             peer_scid: None,
             token: Some(token).filter(|token| token.len() <= MAX_TOKEN).unwrap_or_default(),
             peer: None,
+            without_encryption: false,
             memory: None,
             crypto_progress: false,
             finished: false,
@@ -189,6 +192,7 @@ impl Negotiation {
             max_datagram_frame_size: config.datagrams.max_frame_size,
             grease_quic_bit: config.grease_quic_bit,
             reset_stream_at: config.reset_stream_at,
+            disable_1rtt_encryption: config.danger_without_encryption,
             version_information: Some(VersionInformation {
                 chosen: version,
                 available: VersionList::new(versions.iter().copied()),
@@ -229,6 +233,8 @@ impl Machine {
             max_ack_delay: parameters.max_ack_delay,
             max_udp_payload_size: u16::try_from(parameters.max_udp_payload_size).unwrap_or(u16::MAX),
         });
+        self.negotiation.without_encryption =
+            self.config.danger_without_encryption && parameters.disable_1rtt_encryption;
         let offered = AckFrequency::min_delay(self.config.ack_frequency, self.config.max_ack_delay);
         let (min, max) = (parameters.min_ack_delay, parameters.max_ack_delay);
         self.parts.ack_frequency.on_peer_parameters(offered, min, max);

@@ -168,7 +168,7 @@ impl Machine {
         if !confirmed {
             self.write_long(turn, SpaceId::Initial, &mut datagram);
             self.write_long(turn, SpaceId::Handshake, &mut datagram);
-            if self.spaces.data.keys.is_none() {
+            if !self.spaces.data.is_ready() {
                 self.write_early(turn, &mut datagram);
             }
             reason = self.reason_for_short(turn, datagram.room());
@@ -248,7 +248,9 @@ impl Machine {
     /// Why a 1-RTT packet of at most `bytes` is to be sent, if there is a reason.
     #[inline]
     fn reason_for_short(&mut self, turn: &Sending<'_>, bytes: usize) -> Option<Reason> {
-        self.spaces.data.keys.as_ref()?;
+        if !self.spaces.data.is_ready() {
+            return None;
+        }
         let permitted = self.may_send_data(turn, bytes);
         let probing = self.paths.path(turn.path).may_probe();
         let any = permitted || probing || self.spaces.data.space.acks.ack_due(turn.now);

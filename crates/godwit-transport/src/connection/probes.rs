@@ -36,7 +36,7 @@ impl Machine {
     fn transmit_other_paths(&mut self, turn: &mut Sending<'_>, batch: &mut SendBatch) -> Transmitted {
         let mut skipped = 0;
         while let Some(id) = self.paths.next_probe(skipped) {
-            if self.spaces.data.keys.is_none() {
+            if !self.spaces.data.is_ready() {
                 break;
             }
             let credit = usize::try_from(self.paths.path(id).send_credit()).unwrap_or(usize::MAX);

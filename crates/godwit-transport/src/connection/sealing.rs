@@ -8,7 +8,7 @@ use super::Machine;
 use super::parts::{Packet, Sending};
 use super::space::space_of;
 use crate::WireError;
-use crate::packet::{Counts, DatagramBuilder, PacketBuilder, WrittenPacket};
+use crate::packet::{Counts, DatagramBuilder, PacketBuilder, SEAL, WrittenPacket};
 use crate::path::PathKey;
 use godwit_base::{Ecn, SendBatch, SendMeta, Time};
 use godwit_recovery::{SentInfo, SpaceId};
@@ -29,14 +29,28 @@ impl Machine {
         turn: &'p mut Sending<'_>,
         datagram: &'p mut DatagramBuilder<'_>,
     ) -> Option<Packet<'p>> {
-        let keys = self.spaces.data.keys.as_mut()?;
+        let Some(keys) = self.spaces.data.keys.as_mut() else {
+            return self.begin_unencrypted(turn, datagram);
+        };
         let recovery = &mut self.spaces.data.space.recovery;
         let number = recovery.next_packet_number(&mut *turn.rng);
         let truncated = TruncatedPacketNumber::new(number, recovery.encoding_base(number));
         let key_phase = keys.phase_to_send(turn.now);
+        self.write_short_header(turn, datagram, (number, truncated), (key_phase, SEAL))
+    }
+
+    /// A 1-RTT packet to which protection will add so many bytes.
+    #[inline(always)]
+    pub(super) fn write_short_header<'p>(
+        &mut self,
+        turn: &'p mut Sending<'_>,
+        datagram: &'p mut DatagramBuilder<'_>,
+        numbers: (u64, TruncatedPacketNumber),
+        (key_phase, seal): (bool, u8),
+    ) -> Option<Packet<'p>> {
         let dcid = turn.dcid;
         let header = ShortHeader { dcid: &dcid, spin: self.header_bits.spin(), key_phase };
-        let mut packet = PacketBuilder::short(turn, datagram, &header, (number, truncated))?;
+        let mut packet = PacketBuilder::short(turn, datagram, &header, numbers, seal)?;
         let (first, rng) = packet.first_byte();
         self.header_bits.apply(first, rng);
         Some(packet)
@@ -235,7 +249,9 @@ impl Machine {
                     && header_sealer.mask_batch(&[span], bytes).is_ok()
             }
             SpaceId::Data => {
-                let Some(keys) = self.spaces.data.keys.as_mut() else { return false };
+                let Some(keys) = self.spaces.data.keys.as_mut() else {
+                    return self.spaces.data.unencrypted.is_some();
+                };
                 let first = base.saturating_add(packet.start);
                 let pn_offset = first.saturating_add(pn_offset);
                 let span = PacketSpan { first, pn_offset, pn_len };

@@ -52,7 +52,27 @@ impl HandshakeSpace {
 pub(crate) struct DataSpace {
     pub(crate) space: Space,
     pub(crate) ack_only: AckOnlyRun,
+    /// None as long as there are none, and where both ends do without.
     pub(crate) keys: Option<Box<OneRtt>>,
+    /// In place of the keys, once both ends have agreed on that.
+    pub(crate) unencrypted: Option<Unencrypted>,
+}
+
+/// What 1-RTT packets have in place of keys where both ends do without.
+#[derive(Debug, Default)]
+pub(crate) struct Unencrypted {
+    /// The key phase bit of the newest packet received.
+    pub(super) phase: bool,
+    /// The peer has acknowledged a packet of application data.
+    pub(super) acknowledged: bool,
+}
+
+impl DataSpace {
+    /// Whether 1-RTT packets can be sent and read.
+    #[inline]
+    pub(crate) const fn is_ready(&self) -> bool {
+        self.keys.is_some() || self.unencrypted.is_some()
+    }
 }
 
 impl std::fmt::Debug for DataSpace {
@@ -78,6 +98,7 @@ impl Spaces {
                 space: Space::new(SpaceId::Data, AckTracker::delayed(max_ack_delay), laboratory),
                 ack_only: AckOnlyRun::default(),
                 keys: None,
+                unencrypted: None,
             },
         }
     }
@@ -108,7 +129,7 @@ impl Spaces {
     pub(crate) fn ack_deadline(&self) -> Option<godwit_base::Time> {
         let handshakes = [self.initial.as_deref(), self.handshake.as_deref()].into_iter().flatten();
         let delayed = handshakes.filter_map(|space| space.space.acks.ack_deadline());
-        let data = self.data.keys.as_ref().and_then(|_| self.data.space.acks.ack_deadline());
+        let data = self.data.space.acks.ack_deadline().filter(|_| self.data.is_ready());
         delayed.chain(data).min()
     }
 }

@@ -18,6 +18,7 @@ mod premature;
 mod repeating;
 mod rotating;
 mod turmoil;
+mod unencrypted;
 mod useless;
 
 use super::*;

@@ -31,13 +31,15 @@ pub(crate) struct WrittenPacket {
     pub(crate) ack_eliciting: bool,
     pub(super) padded: bool,
     pub(super) expand: bool,
+    /// Bytes of the tag.
+    pub(super) seal: u8,
 }
 
 impl WrittenPacket {
     /// Where the packet will end.
     #[inline]
     pub(crate) const fn end(&self) -> usize {
-        self.payload_end.saturating_add(SEAL)
+        self.payload_end.saturating_add(self.seal as usize)
     }
 
     /// Its size, tag included.
@@ -78,7 +80,7 @@ impl WrittenPacket {
     /// Appends PADDING frames so that the datagram, of which this is the last packet, has `len` bytes; less if
     /// `datagram` has no room.
     fn pad_to(&mut self, len: usize, datagram: &mut [u8]) {
-        let end = len.min(datagram.len()).saturating_sub(SEAL);
+        let end = len.min(datagram.len()).saturating_sub(self.seal.into());
         if let Some(padding) = datagram.get_mut(self.payload_end..end)
             && !padding.is_empty()
         {
@@ -131,17 +133,17 @@ impl<'a> DatagramBuilder<'a> {
         self.capacity().saturating_sub(self.len())
     }
 
-    /// Bytes that its header and frames may have.
+    /// Bytes that its header and frames may have, if it is protected.
     #[inline]
     pub(crate) fn frame_room(&self) -> usize {
-        self.room().saturating_sub(SEAL)
+        self.room().saturating_sub(SEAL.into())
     }
 
-    /// Where the next packet begins, and the bytes for its header and frames.
+    /// Where the next packet begins, and the bytes for its header and frames, if protection adds `seal` bytes to it.
     #[inline]
-    pub(super) fn rest(&mut self) -> Option<(usize, &mut [u8])> {
+    pub(super) fn rest(&mut self, seal: u8) -> Option<(usize, &mut [u8])> {
         let start = self.len();
-        let limit = self.capacity().checked_sub(SEAL)?;
+        let limit = self.capacity().checked_sub(seal.into())?;
         Some((start, self.bytes.get_mut(start..limit)?))
     }
 
@@ -156,7 +158,7 @@ impl<'a> DatagramBuilder<'a> {
     pub(crate) fn add(&mut self, mut packet: WrittenPacket) {
         let least = packet.start.saturating_add(packet.pn_offset).saturating_add(SAMPLE_OFFSET);
         if packet.payload_end < least {
-            packet.pad_to(least.saturating_add(SEAL), self.bytes);
+            packet.pad_to(least.saturating_add(packet.seal.into()), self.bytes);
         }
         self.expand |= packet.expand;
         if let Some(place) = self.packets.get_mut(self.count) {

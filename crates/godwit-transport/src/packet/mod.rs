@@ -108,6 +108,8 @@ pub(crate) struct PacketBuilder<'a, T> {
     counts: Counts,
     ack_eliciting: bool,
     expand: bool,
+    /// Bytes that protection will add to it.
+    seal: u8,
 }
 
 impl<'a, T> PacketBuilder<'a, T> {
@@ -118,8 +120,9 @@ impl<'a, T> PacketBuilder<'a, T> {
         datagram: &'a mut DatagramBuilder<'_>,
         space: SpaceId,
         number: u64,
+        seal: u8,
     ) -> Option<Self> {
-        let (start, room) = datagram.rest()?;
+        let (start, room) = datagram.rest(seal)?;
         let tokens = &mut turn.buffers.tokens;
         Some(PacketBuilder {
             first_token: tokens.len(),
@@ -138,18 +141,20 @@ impl<'a, T> PacketBuilder<'a, T> {
             counts: Counts::Usual,
             ack_eliciting: false,
             expand: false,
+            seal,
         })
     }
 
-    /// A 1-RTT packet.
+    /// A 1-RTT packet, to which protection will add `seal` bytes.
     #[inline]
     pub(crate) fn short(
         turn: &'a mut Turn<'_, T>,
         datagram: &'a mut DatagramBuilder<'_>,
         header: &ShortHeader<'_>,
         (number, truncated): (u64, TruncatedPacketNumber),
+        seal: u8,
     ) -> Option<Self> {
-        let mut packet = Self::begin(turn, datagram, SpaceId::Data, number)?;
+        let mut packet = Self::begin(turn, datagram, SpaceId::Data, number, seal)?;
         packet.pn_offset = header.encode(&mut packet.writer, truncated).ok()?;
         packet.pn_len = truncated.len();
         packet.payload_start = packet.writer.len();
@@ -164,7 +169,7 @@ impl<'a, T> PacketBuilder<'a, T> {
         header: &LongHeader<'_>,
         (number, truncated): (u64, TruncatedPacketNumber),
     ) -> Option<Self> {
-        let mut packet = Self::begin(turn, datagram, space, number)?;
+        let mut packet = Self::begin(turn, datagram, space, number, SEAL)?;
         let length = header.encode(&mut packet.writer, truncated).ok()?;
         packet.pn_offset = length.packet_number_offset();
         packet.pn_len = truncated.len();
@@ -294,9 +299,10 @@ impl<'a, T> PacketBuilder<'a, T> {
             ack_eliciting: self.ack_eliciting,
             padded: false,
             expand: self.expand,
+            seal: self.seal,
         })
     }
 }
 
-/// Bytes of a packet beyond its header and frames.
-pub(crate) const SEAL: usize = TAG_LEN;
+/// Bytes of a protected packet beyond its header and frames.
+pub(crate) const SEAL: u8 = TAG_LEN as u8;

@@ -40,6 +40,7 @@ pub(crate) fn payload_at<T, R>(
         counts: Counts::Usual,
         ack_eliciting: false,
         expand: false,
+        seal: super::SEAL,
     };
     let result = write(&mut packet);
     let len = packet.writer.len();

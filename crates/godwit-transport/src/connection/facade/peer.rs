@@ -37,6 +37,13 @@ impl Connection {
         self.machine.parts.handshake.data()?.cipher_suite
     }
 
+    /// Whether 1-RTT packets are plaintext, because both ends have asked for that
+    /// ([`TransportConfig::danger_without_encryption`](crate::TransportConfig::danger_without_encryption)). False before the
+    /// handshake is complete.
+    pub const fn is_unencrypted(&self) -> bool {
+        self.machine.spaces.data.unencrypted.is_some()
+    }
+
     /// The group of the key exchange, once the handshake is complete.
     pub fn key_exchange_group(&self) -> Option<rustls::NamedGroup> {
         self.machine.parts.handshake.data()?.group

@@ -4,11 +4,11 @@
 //! nobody else.
 
 use super::Incoming;
-use godwit_tls::client_hello::{Parsed, Peek};
+use godwit_tls::client_hello::{self, Parsed, Peek};
 use godwit_tls::keys::LevelKeys;
 use godwit_wire::frame::Frames;
 use godwit_wire::header::{self, Packet, PacketType};
-use godwit_wire::{ConnectionId, Frame};
+use godwit_wire::{ConnectionId, Frame, TransportParameters};
 use std::net::IpAddr;
 use std::ops::ControlFlow;
 
@@ -26,6 +26,16 @@ impl Incoming {
             }
         }
         peek.message().map(<[u8]>::to_vec)
+    }
+
+    /// Whether the client asks for 1-RTT packets without protection
+    /// ([`TransportConfig::danger_without_encryption`](crate::TransportConfig::danger_without_encryption)), as far as can be
+    /// told before the handshake has proved what it says. The client's packets are decrypted once more for each call.
+    pub fn offers_no_encryption(&self) -> bool {
+        let message = self.client_hello();
+        let of_version = |message| client_hello::transport_parameters(message, self.version());
+        let parameters = message.as_deref().and_then(of_version);
+        parameters.is_some_and(TransportParameters::offers_no_encryption)
     }
 
     /// The application protocols that the client offers as they came (RFC 7301 section 3.1): each with its length in one byte

@@ -1,6 +1,7 @@
 //! What is known of a client before it is accepted.
 
 use super::*;
+use crate::TransportConfig;
 
 #[test]
 fn the_application_may_read_the_client_hello_itself() {
@@ -42,6 +43,21 @@ fn the_application_may_read_the_client_hello_itself() {
         let client = pair.client.connection(key).unwrap();
         assert_eq!(incoming.original_dcid(), client.original_dcid());
         assert_eq!((incoming.local(), incoming.version()), (None, version::V1));
+    }
+}
+
+#[test]
+fn whether_a_client_would_do_without_encryption_is_known_before_it_is_accepted() {
+    for danger_without_encryption in [false, true] {
+        let mut pair = Pair::new(false);
+        let transport = TransportConfig { danger_without_encryption, ..TransportConfig::default() };
+        let config = ClientConfig { transport: Arc::new(transport), ..client_config(version::V1) };
+        let path = path_to(SERVER.parse().unwrap());
+        pair.client.connect(pair.now, &config, path, deterministic::SERVER_NAME, None).unwrap();
+        pair.carry(true);
+        let key = pair.server.next_incoming().unwrap();
+        let incoming = pair.server.incoming(key).unwrap();
+        assert_eq!(incoming.offers_no_encryption(), danger_without_encryption);
     }
 }
 
