@@ -35,11 +35,14 @@ pub(crate) struct Own<'a> {
     pub(crate) secrets: Option<&'a SecretsWriter>,
     /// What was said of its versions.
     pub(crate) versions: &'a Choice,
+    /// 1-RTT packets are plaintext, if the peer wants that as well.
+    pub(crate) without_encryption: bool,
 }
 
 impl Own<'_> {
     fn is_nothing(&self) -> bool {
-        self.settings.is_set_flags() == 0 && self.secrets.is_none() && self.versions.is_nothing()
+        let is_usual = self.versions.is_nothing() && !self.without_encryption;
+        self.settings.is_set_flags() == 0 && self.secrets.is_none() && is_usual
     }
 }
 
@@ -149,7 +152,8 @@ impl Configuration {
         let credential = state.credential.clone().ok_or(Status::INVALID_PARAMETER)?;
         let tls = credential.client_tls(&self.alpn, true)?;
         let tls = own.secrets.map_or_else(|| Arc::clone(&tls), |secrets| secrets.client(&tls));
-        let transport = transport::config(&merged(&state.settings, own.settings), &credential)?;
+        let mut transport = transport::config(&merged(&state.settings, own.settings), &credential)?;
+        transport.danger_without_encryption = own.without_encryption;
         let mut config = ClientConfig::new(tls, Arc::new(transport));
         config.late_tickets = true;
         config.resumption.verifier = Some(Arc::clone(credential.server_verifier()));
@@ -182,7 +186,8 @@ impl Configuration {
         let resumes = level != u64::from(ServerResumptionLevel::NO_RESUME.0);
         let tls = credential.server_tls(&[alpn.to_vec()], resumes)?;
         let tls = own.secrets.map_or_else(|| Arc::clone(&tls), |secrets| secrets.server(&tls));
-        let transport = transport::config(&settings, &credential)?;
+        let mut transport = transport::config(&settings, &credential)?;
+        transport.danger_without_encryption = own.without_encryption;
         let mut config = ServerConfig::new(tls, Arc::new(transport));
         config.withhold_tickets = resumes;
         let config = Arc::new(config);

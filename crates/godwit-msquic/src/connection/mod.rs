@@ -171,6 +171,7 @@ impl Connection {
             settings: &self.settings,
             secrets: self.parameters.secrets.as_ref(),
             versions: self.parameters.versions(),
+            without_encryption: self.parameters.disables_encryption(),
         }
     }
 

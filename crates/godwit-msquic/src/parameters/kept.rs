@@ -74,7 +74,7 @@ pub(crate) struct OfConnection {
     /// Why the own end closes, where that was said; it may be empty.
     pub(super) has_close_reason: bool,
     pub(super) round_robin: bool,
-    /// It is encrypted all the same: nobody here agrees to do without.
+    /// 1-RTT packets are to be plaintext; once it is connected, whether they are.
     pub(super) disable_encryption: bool,
     pub(super) dscp: u8,
     pub(crate) close_async: bool,
@@ -118,6 +118,11 @@ impl OfConnection {
         self.dscp
     }
 
+    /// Whether 1-RTT packets are to be plaintext, if the peer wants that as well.
+    pub(crate) const fn disables_encryption(&self) -> bool {
+        self.disable_encryption
+    }
+
     /// Sets by what processes tell its datagrams apart: the offset, and the bytes.
     ///
     /// # Errors
@@ -137,6 +142,7 @@ impl OfConnection {
     pub(crate) fn on_connected(&mut self, now: Time, transport: &Transport) {
         self.times.connected = now.as_micros().saturating_add(1);
         self.is_resumed = transport.is_resumed();
+        self.disable_encryption = transport.is_unencrypted();
         if self.is_resumed {
             counters::count(PerformanceCounter::CONN_RESUMED);
         }

@@ -45,9 +45,6 @@ fn every_case_of_the_suite_passes() {
 
 /// What the library does not have yet.
 const NOT_BUILT: &[&str] = &[
-    // Unencrypted 1-RTT packets.
-    "rare/no_encryption/0",
-    "rare/no_encryption/2",
     // One-way delays (draft-huitema-quic-ts).
     "inspection/one_way_delay/both",
 ];

@@ -1,6 +1,8 @@
 /* What few programs use: no encryption, partitions, ids for balancers, transport parameters of the program's own. */
 #include "suite.h"
 
+#include "relay.h"
+
 #include <unistd.h>
 
 static void prepare_end(stream *it) { it->ends_by_itself = true; }
@@ -24,7 +26,15 @@ static void switch_off(connection *it) {
                  api->SetParam(it->handle, QUIC_PARAM_CONN_DISABLE_1RTT_ENCRYPTION, sizeof(off), &off));
 }
 
-/* It takes both to do without; one alone is encrypted as ever. */
+static bool does_without(HQUIC handle) {
+    BOOLEAN off = 77;
+    uint32_t length = sizeof(off);
+    CHECK_OK(api->GetParam(handle, QUIC_PARAM_CONN_DISABLE_1RTT_ENCRYPTION, &length, &off));
+    CHECK(off <= 1);
+    return off;
+}
+
+/* It takes both to do without; one alone is encrypted as ever. Both are told what became of it, and so is the network. */
 static void encryption_is_switched_off_by_both(const void *row) {
     unsigned sides = *(const unsigned *)row;
     pair_options options = usual_options();
@@ -33,10 +43,15 @@ static void encryption_is_switched_off_by_both(const void *row) {
     options.prepare_server = switch_off;
     options.prepare_server_stream = prepare_end;
     pair *it = open_pair(&options);
+    relay *through = start_relay(it->port);
+    it->port = through->port;
     BOOLEAN off = client_without;
     CHECK_OK(api->SetParam(it->client.handle, QUIC_PARAM_CONN_DISABLE_1RTT_ENCRYPTION, sizeof(off), &off));
     connect_pair(it);
     carry_something(it);
+    CHECK_EQUAL(sides == 3, does_without(it->client.handle));
+    CHECK_EQUAL(sides == 3, does_without(it->server->handle));
+    CHECK_EQUAL(sides == 3, atomic_load(&through->readable) > 0);
     close_pair(it);
 }
 

@@ -13,6 +13,7 @@ typedef struct relay {
     atomic_bool move;           /* The next datagram to the server comes from another port. */
     atomic_uint passed;
     atomic_uint lost;
+    atomic_uint readable; /* Datagrams with the beginning of a stream in them, to be read by anybody. */
 } relay;
 
 /* Starts a thread that relays until the process ends. */

@@ -61,10 +61,7 @@ pub(in super::super) fn get(
             room.put(Boolean::from(connection.setting(Setting::DatagramReceiveEnabled) != 0))
         }
         p::DATAGRAM_SEND_ENABLED => room.put(Boolean::from(sends_datagrams(connection))),
-        // Once the ends have talked about it, it is known that it stays on.
-        p::DISABLE_1RTT_ENCRYPTION => {
-            room.put(Boolean::from(kept.disable_encryption && !connection.is_connected))
-        }
+        p::DISABLE_1RTT_ENCRYPTION => room.put(Boolean::from(kept.disable_encryption)),
         p::ORIG_DEST_CID => {
             let id = transport.map(Transport::original_dcid).or(kept.original_id.as_ref());
             let id = id.ok_or(Status::INVALID_STATE)?;

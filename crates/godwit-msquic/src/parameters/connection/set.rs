@@ -13,7 +13,7 @@ use crate::worker::State;
 use bytes::Bytes;
 use godwit_base::slab::Key;
 use godwit_engine::ShardCx;
-use godwit_transport::{Connection as Transport, Direction};
+use godwit_transport::{Connection as Transport, Direction, Incoming};
 use std::ptr::NonNull;
 use std::time::Duration;
 
@@ -40,6 +40,7 @@ pub(super) fn set(
             state.approve(cx, key, alert);
             return Ok(());
         }
+        p::DISABLE_1RTT_ENCRYPTION => return disable_encryption(cx, state, key, given),
         p::RESUMPTION_TICKET => return state.set_resumption_ticket(cx, key, given.bytes()?),
         private::FORCE_KEY_UPDATE => {
             let now = cx.now();
@@ -114,10 +115,6 @@ fn set_before_start(
             given.is_of::<u8>().and(early)?;
             connection.settings.set(Setting::DatagramReceiveEnabled, given.yes_or_no()?.into());
         }
-        p::DISABLE_1RTT_ENCRYPTION => {
-            given.is_of::<u8>().and(early)?;
-            connection.parameters.disable_encryption = given.yes_or_no()?;
-        }
         p::LOCAL_INTERFACE => {
             given.is_of::<u32>().and(early_client)?;
             set_interface(connection, given.exactly()?);
@@ -142,6 +139,27 @@ fn set_before_start(
         }
         _ => return Err(Status::INVALID_PARAMETER),
     }
+    Ok(())
+}
+
+/// Whether 1-RTT packets are to be plaintext: a client may ask for it before it starts, a server agree with a client that
+/// has asked, before it has its configuration.
+fn disable_encryption(
+    cx: &ShardCx<'_>,
+    state: &mut State,
+    key: Key,
+    given: &Given<'_>,
+) -> Result<(), Status> {
+    let connection = state.connections.get_mut(key).ok_or(Status::INVALID_PARAMETER)?;
+    given.is_of::<u8>()?;
+    if connection.has_begun() || connection.closed_locally {
+        return Err(Status::INVALID_STATE);
+    }
+    let incoming = connection.incoming.and_then(|key| cx.endpoint().incoming(key));
+    if connection.is_server && !incoming.is_some_and(Incoming::offers_no_encryption) {
+        return Err(Status::INVALID_STATE);
+    }
+    connection.parameters.disable_encryption = given.yes_or_no()?;
     Ok(())
 }
 
