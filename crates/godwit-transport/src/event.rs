@@ -64,6 +64,11 @@ pub enum Event {
         /// The stream.
         id: StreamId,
     },
+    /// The peer knows that sending was given up on a stream ([reset](crate::Connection::reset)), and has what was promised of it.
+    ResetAcknowledged {
+        /// The stream.
+        id: StreamId,
+    },
     /// Data of this stream, or its end, was lost on the way, or a probe repeats it (RFC 9002 section 6.2.4), and it is about to
     /// be sent again, unless the stream is [reset](crate::Connection::reset). Only after [`crate::Connection::watch_loss`], and once for each call.
     StreamDataLost {

@@ -49,6 +49,7 @@ impl State {
             Event::Acknowledged => self.on_acknowledged(cx, key, conn),
             Event::IdealBufferChanged => self.tell_ideal_send_buffers(cx, key),
             Event::Finished { id } => self.with_stream(key, id, Self::on_finished),
+            Event::ResetAcknowledged { id } => self.with_stream(key, id, Self::on_reset_acknowledged),
             Event::Stopped { id, code } => {
                 if let Some(stream) = self.stream_of(key, id) {
                     self.on_stopped_by_peer(stream, code);

@@ -21,6 +21,8 @@ pub(crate) struct Sending {
     /// It ends when everything has been given back.
     pub(super) ending: Option<Ending>,
     pub(super) is_over: bool,
+    /// The peer has been sent a reset, and not said that it knows.
+    pub(super) awaits_peer: bool,
     /// The peer does not read on.
     pub(crate) is_stopped: bool,
     /// It is given up as soon as anything of it is lost: said once, that holds for all that is sent.
@@ -82,6 +84,7 @@ impl Sending {
             finish: Finish::No,
             ending: None,
             is_over: !exists,
+            awaits_peer: false,
             is_stopped: false,
             cancels_on_loss: false,
             is_delayed: false,
@@ -145,7 +148,8 @@ impl Sending {
             let canceled = self.ending == Some(Ending::Aborted);
             return Some(StreamNews::SendComplete { canceled, context: send.context });
         }
-        let ending = self.ending.filter(|_| !is_waiting && self.outstanding.is_empty() && !self.is_over)?;
+        let may_end = !is_waiting && !self.awaits_peer && self.outstanding.is_empty() && !self.is_over;
+        let ending = self.ending.filter(|_| may_end)?;
         self.is_over = true;
         Some(StreamNews::SendShutdownComplete { graceful: ending == Ending::Graceful })
     }

@@ -32,6 +32,7 @@ impl State {
             && let Some(stream) = self.streams.get_mut(key)
         {
             stream.sending.end(Ending::Aborted);
+            stream.sending.awaits_peer = false;
             stream.receiving.end();
             stream.ends_at_once = true;
         }
@@ -67,13 +68,15 @@ impl State {
         let Some((conn, id)) = conn.zip(stream.id) else { return };
         let (codes, reliable) = (std::mem::take(&mut stream.abort_codes), stream.reliable_offset);
         // What is over already need not be given up.
-        cx.endpoint_mut().with(conn, |transport| {
-            if let Some(code) = codes.send {
-                let is_done = reliable.is_some_and(|offset| transport.reset_at(id, code, offset).is_ok());
-                let _ = is_done || transport.reset(id, code).is_ok();
-            }
+        let is_reset = cx.endpoint_mut().with(conn, |transport| {
             let _ = codes.receive.map(|code| transport.stop_sending(id, code));
+            let code = codes.send?;
+            let is_done = reliable.is_some_and(|offset| transport.reset_at(id, code, offset).is_ok());
+            Some(is_done || transport.reset(id, code).is_ok())
         });
+        if is_reset.flatten() == Some(true) && !stream.ends_at_once {
+            stream.sending.awaits_peer = true;
+        }
         self.take_given_back();
     }
 
@@ -84,6 +87,7 @@ impl State {
             return;
         };
         stream.sending.is_stopped = true;
+        stream.sending.awaits_peer = true;
         stream.sending.end(Ending::Aborted);
         self.tell_stream(key, StreamNews::PeerReceiveAborted { code });
         self.take_given_back();
@@ -99,11 +103,20 @@ impl State {
         }
     }
 
+    /// The peer knows that nothing more is sent.
+    pub(crate) fn on_reset_acknowledged(&mut self, key: Key) {
+        if let Some(stream) = self.streams.get_mut(key) {
+            stream.sending.awaits_peer = false;
+            self.settle_stream(key);
+        }
+    }
+
     /// The connection has ended, and the stream with it.
     pub(crate) fn end_stream(&mut self, cx: &mut ShardCx<'_>, key: Key) {
         self.want_nothing_reliable(key);
         self.abort_sending(cx, key, 0);
         if let Some(stream) = self.streams.get_mut(key) {
+            stream.sending.awaits_peer = false;
             stream.receiving.end();
             stream.ends_at_once = stream.start != Start::No;
         }

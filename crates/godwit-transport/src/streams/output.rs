@@ -206,6 +206,9 @@ impl Streams {
         let Some(slot) = self.store.find(id) else { return };
         if let Some(send) = self.store.at_mut(slot).and_then(|stream| stream.send.as_mut()) {
             acked(send);
+            if send.is_reset_acked() {
+                self.events.push_back(Event::ResetAcknowledged { id });
+            }
             self.reap(slot);
         }
     }

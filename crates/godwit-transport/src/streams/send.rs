@@ -238,6 +238,11 @@ impl SendHalf {
         }
     }
 
+    /// The peer knows of the reset, and has all that was promised.
+    pub(super) const fn is_reset_acked(&self) -> bool {
+        matches!(self.state, State::ResetAcked { .. })
+    }
+
     /// Nothing that was sent has been received: everything is sent again, under this limit.
     pub(super) fn restart(&mut self, limit: u64) {
         self.buffer.rewind();
