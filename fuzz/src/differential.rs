@@ -4,9 +4,9 @@ use godwit_wire::transport_parameters::TransportParameters as Ours;
 use godwit_wire::{Reader, Side, Writer};
 use quinn_proto::transport_parameters::TransportParameters as Theirs;
 
-/// Parameters that quinn does not know, or reads in its own way: reset_stream_at, version_information,
+/// Parameters that quinn does not know, or reads in its own way: reset_stream_at, version_information, enable_timestamp,
 /// grease_quic_bit and min_ack_delay, which it takes twice.
-const OWN_WAYS: [u64; 4] = [0x1d, 0x11, 0x2ab2, 0xff04_de1b];
+const OWN_WAYS: [u64; 5] = [0x1d, 0x11, 0x7158, 0x2ab2, 0xff04_de1b];
 const INITIAL_SOURCE_CID: u64 = 0x0f;
 const PREFERRED_ADDRESS: u64 = 0x0d;
 
@@ -41,6 +41,7 @@ pub fn transport_parameters(bytes: &[u8]) -> bool {
     theirs.write(&mut written);
     parameters.reset_stream_at = false;
     parameters.version_information = None;
+    parameters.timestamps = Default::default();
     assert_eq!(Ours::decode(&written, sender), Ok(parameters), "they mean the same to both");
     true
 }

@@ -56,6 +56,10 @@ pub struct TransportConfig {
     /// Whether the peer may ask for fewer acknowledgements, and is asked for fewer where the window is large, if it
     /// can be (draft-ietf-quic-ack-frequency). Default true.
     pub ack_frequency: bool,
+    /// Whether the ends tell one another their time with every acknowledgement, in microseconds, if the peer will too
+    /// (draft-huitema-quic-ts): then [`ConnectionStats::one_way_delay`](crate::ConnectionStats::one_way_delay) is known. The clock that the
+    /// peer is told begins with the connection. Default false.
+    pub timestamps: bool,
     /// First round-trip time estimate (RFC 9002 section 6.2.2). Default 333 ms.
     pub initial_rtt: Duration,
     /// How small exchanges are kept from waiting where packets are lost.
@@ -125,6 +129,7 @@ impl Default for TransportConfig {
             send_buffer: 192 << 20,
             max_ack_delay: Duration::from_millis(25),
             ack_frequency: true,
+            timestamps: false,
             initial_rtt: Duration::from_millis(333),
             tail: TailPolicy::default(),
             initial_mtu: 1200,

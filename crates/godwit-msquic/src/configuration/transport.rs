@@ -48,6 +48,7 @@ pub(super) fn config(settings: &SettingValues, credential: &Credential) -> Resul
     }
     config.reset_stream_at = enabled(Setting::ReliableResetEnabled);
     config.grease_quic_bit = enabled(Setting::GreaseQuicBitEnabled);
+    config.timestamps = enabled(Setting::OneWayDelayEnabled);
     config.ecn = enabled(Setting::EcnEnabled);
     config.migration.allowed = enabled(Setting::MigrationEnabled);
     if get(Setting::CongestionControlAlgorithm) == u64::from(CongestionControlAlgorithm::BBR.0) {

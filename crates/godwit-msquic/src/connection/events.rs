@@ -87,13 +87,15 @@ impl State {
         let (streams, is_server) = (connection.all_streams.clone(), connection.is_server);
         let wants_reliable = connection.setting(Setting::ReliableResetEnabled) != 0;
         let wants_times = connection.setting(Setting::OneWayDelayEnabled) != 0;
+        let timestamps = transport.timestamps();
         connection.can_reset_reliably = wants_reliable && transport.can_reset_at();
         let negotiated = connection.can_reset_reliably;
         if wants_reliable {
             self.tell_connection(key, ConnectionNews::ReliableResetNegotiated { negotiated });
         }
         if wants_times {
-            self.tell_connection(key, ConnectionNews::OneWayDelayNegotiated);
+            let (sends, receives) = (timestamps.send, timestamps.receive);
+            self.tell_connection(key, ConnectionNews::OneWayDelayNegotiated { sends, receives });
         }
         if !is_server {
             // As long as the peer permits none, that is what the application expects.

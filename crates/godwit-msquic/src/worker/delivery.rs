@@ -372,10 +372,10 @@ impl State {
             N::Resumed { data } => Told::Resumed(data),
             N::TicketReceived { ticket } => Told::Ticket(ticket),
             N::PeerCertificate => Told::Certificate(Box::new(self.peer_certificate(cx, key)?)),
-            N::OneWayDelayNegotiated => {
+            N::OneWayDelayNegotiated { sends, receives } => {
                 Told::Event(ConnectionEvent::one_way_delay_negotiated(OneWayDelayNegotiated {
-                    send_negotiated: false.into(),
-                    receive_negotiated: false.into(),
+                    send_negotiated: sends.into(),
+                    receive_negotiated: receives.into(),
                 }))
             }
             N::NetworkStatistics => {

@@ -50,8 +50,8 @@ pub(crate) enum ConnectionNews {
     TicketReceived { ticket: Bytes },
     /// The peer has shown its certificate, and waits for what is said about it.
     PeerCertificate,
-    /// Whether the ends tell one another times, which this one never does.
-    OneWayDelayNegotiated,
+    /// Whether this end tells the peer its time, and the peer this end.
+    OneWayDelayNegotiated { sends: bool, receives: bool },
     /// Whether both ends can reset streams reliably.
     ReliableResetNegotiated { negotiated: bool },
     /// What congestion control knows, now that something was acknowledged.

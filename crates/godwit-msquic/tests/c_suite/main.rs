@@ -44,10 +44,7 @@ fn every_case_of_the_suite_passes() {
 }
 
 /// What the library does not have yet.
-const NOT_BUILT: &[&str] = &[
-    // One-way delays (draft-huitema-quic-ts).
-    "inspection/one_way_delay/both",
-];
+const NOT_BUILT: &[&str] = &[];
 
 /// The names of cases whose lines begin like this.
 fn names<'a>(printed: &'a str, begin: &'a str) -> impl Iterator<Item = &'a str> {

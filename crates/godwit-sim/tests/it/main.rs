@@ -12,6 +12,7 @@
 mod ack_frequency;
 mod careful_resume;
 mod certificates;
+mod clocks;
 mod datagrams;
 mod departures;
 mod determinism;

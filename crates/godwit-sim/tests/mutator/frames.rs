@@ -18,7 +18,7 @@ pub(crate) enum Temper {
 }
 
 /// How many kinds of frames are made.
-pub(crate) const KINDS: usize = 26;
+pub(crate) const KINDS: usize = 27;
 /// Those of the gentle: they come first.
 const GENTLE: u64 = 16;
 
@@ -182,6 +182,7 @@ impl Speaker<'_> {
             21 => Frame::ConnectionClose { code: TransportErrorCode(other), frame_type: limit, reason: data },
             22 => Frame::ApplicationClose { code: other, reason: data },
             23 => return self.write_made_ack(writer),
+            25 => Frame::Timestamp { micros: other },
             24 => Frame::Crypto { offset: self.rng.below(70_000), data: &data[..data.len().min(1)] },
             _ => {
                 // A type that is none, most often.

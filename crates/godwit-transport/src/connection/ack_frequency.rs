@@ -43,8 +43,8 @@ pub(crate) struct AckFrequency {
     immediate: u8,
     /// Our own min_ack_delay, if the peer may ask us.
     offered: Option<Duration>,
-    /// The newest request of the peer.
-    obeyed: Option<u64>,
+    /// One more than the sequence number of the newest request of the peer; 0 if there was none.
+    obeyed: u64,
 }
 
 /// A peer that can be asked.
@@ -152,10 +152,11 @@ impl AckFrequency {
         if max_ack_delay < least || max_ack_delay >= INVALID_DELAY {
             return Err(violation("ACK_FREQUENCY with an invalid delay"));
         }
-        if self.obeyed >= Some(sequence) {
+        let count = sequence.saturating_add(1);
+        if count <= self.obeyed {
             return Ok(None);
         }
-        self.obeyed = Some(sequence);
+        self.obeyed = count;
         let threshold = u32::try_from(threshold).unwrap_or(u32::MAX);
         Ok(Some(AckPolicy { threshold, max_ack_delay, reordering }))
     }

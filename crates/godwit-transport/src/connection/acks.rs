@@ -12,9 +12,10 @@ use godwit_wire::frame::EcnCounts;
 /// old ranges can be forgotten (RFC 9000 section 13.2.4).
 const ACK_ONLY_BEFORE_PING: u32 = 32;
 
-/// Writes an ACK frame if anything has been received since the last one, and counts it in `frames`.
+/// Writes an ACK frame if anything has been received since the last one, and counts it in `frames`; behind a TIMESTAMP frame
+/// with `stamp`, if there is one and both fit.
 #[inline]
-pub(super) fn write(acks: &mut AckTracker, packet: &mut Packet<'_>, frames: &mut u64) {
+pub(super) fn write(acks: &mut AckTracker, packet: &mut Packet<'_>, frames: &mut u64, stamp: Option<u64>) {
     if !acks.has_news() {
         return;
     }
@@ -25,7 +26,14 @@ pub(super) fn write(acks: &mut AckTracker, packet: &mut Packet<'_>, frames: &mut
     let counts = EcnCounts { ect0: counts.ect0, ect1: counts.ect1, ce: counts.ce };
     let counts = Some(counts).filter(|counts| *counts != EcnCounts::default());
     let delay = micros >> DEFAULT_ACK_DELAY_EXPONENT;
-    if Frame::encode_ack(packet.writer(), delay, acks.ranges(), counts).is_ok() {
+    let start = packet.writer().len();
+    let stamped = stamp.is_some_and(|micros| Frame::Timestamp { micros }.encode(packet.writer()).is_ok());
+    let mut written = Frame::encode_ack(packet.writer(), delay, acks.ranges(), counts);
+    if stamped && written.is_err() {
+        packet.writer().truncate(start);
+        written = Frame::encode_ack(packet.writer(), delay, acks.ranges(), counts);
+    }
+    if written.is_ok() {
         acks.on_ack_sent(now);
         increment(frames);
         packet.carries_quietly(RecoveryToken::Ack { largest });

@@ -75,6 +75,8 @@ impl Anomalies {
         let cost = match frame {
             Frame::Padding(_)
             | Frame::Ack(_)
+            // It goes with that, and is as little work as padding.
+            | Frame::Timestamp { .. }
             | Frame::Stream { .. }
             | Frame::MaxData { .. }
             | Frame::MaxStreamData { .. }

@@ -84,6 +84,7 @@ impl Machine {
                 }
                 Ok(())
             }
+            Frame::Timestamp { micros } => self.parts.clocks.on_timestamp(info.number, micros),
             // The others concern one part alone.
             frame => self.parts.on_frame(now, &frame),
         }
@@ -135,6 +136,9 @@ impl Machine {
         self.parts.streams.on_congestion_window(self.paths.active().recovery.window());
         if info.space == SpaceId::Data {
             self.tell_path();
+        }
+        if let Some(rtt) = summary.rtt_sample.filter(|_| info.space == SpaceId::Data) {
+            self.parts.clocks.on_rtt_sample(now, info.number, self.paths.active_id(), rtt, delay);
         }
         if summary.before_departure {
             self.on_early_departure();

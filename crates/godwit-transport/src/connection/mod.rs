@@ -48,6 +48,7 @@ mod space;
 mod stats;
 mod telling;
 mod timers;
+mod timestamps;
 mod tokens;
 mod unencrypted;
 mod versions;

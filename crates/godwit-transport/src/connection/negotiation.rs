@@ -11,7 +11,7 @@ use bytes::Bytes;
 use godwit_base::Time;
 use godwit_recovery::{PathRecovery, SpaceId};
 use godwit_tls::keys;
-use godwit_wire::transport_parameters::{TransportParameters, VersionInformation, VersionList};
+use godwit_wire::transport_parameters::{Timestamps, TransportParameters, VersionInformation, VersionList};
 use godwit_wire::{ConnectionId, Side, TransportErrorCode, Writer};
 use std::sync::Arc;
 use std::time::Duration;
@@ -193,6 +193,7 @@ impl Negotiation {
             grease_quic_bit: config.grease_quic_bit,
             reset_stream_at: config.reset_stream_at,
             disable_1rtt_encryption: config.danger_without_encryption,
+            timestamps: Timestamps { receive: config.timestamps, send: config.timestamps },
             version_information: Some(VersionInformation {
                 chosen: version,
                 available: VersionList::new(versions.iter().copied()),
@@ -259,6 +260,7 @@ impl Machine {
         self.parts.streams.set_peer_limits(&parameters);
         self.parts.datagrams.set_peer_limit(parameters.max_datagram_frame_size);
         self.header_bits.set_grease(parameters.grease_quic_bit);
+        self.parts.clocks.on_peer_parameters(now, self.config.timestamps, parameters.timestamps);
         self.announce_reset_tokens();
         Ok(())
     }

@@ -220,7 +220,7 @@ impl Machine {
         }
         let mut packet = self.begin_long(turn, datagram, long_type(id), self.version)?;
         let space = self.spaces.get_mut(id)?;
-        acks::write(&mut space.acks, &mut packet, &mut self.stats.acks_sent);
+        acks::write(&mut space.acks, &mut packet, &mut self.stats.acks_sent, None);
         if crypto {
             self.parts.handshake.write_crypto(level, &mut packet);
         }
@@ -265,7 +265,8 @@ impl Machine {
         datagram: &mut DatagramBuilder<'_>,
     ) -> Option<()> {
         let mut packet = self.begin_short(turn, datagram)?;
-        acks::write(&mut self.spaces.data.space.acks, &mut packet, &mut self.stats.acks_sent);
+        let stamp = self.parts.clocks.stamp(packet.now());
+        acks::write(&mut self.spaces.data.space.acks, &mut packet, &mut self.stats.acks_sent, stamp);
         if probing {
             self.paths.write_probe(&mut packet);
         }

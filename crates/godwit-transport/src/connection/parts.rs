@@ -7,12 +7,12 @@
 //!
 //! Two kinds of frames stand outside of it, because they do not belong to the connection as a whole, and because
 //! neither window nor pacer holds them back. ACK frames are of a packet number space: there are three, and what is
-//! acknowledged is of no other. PATH_CHALLENGE and PATH_RESPONSE are of a path: there are as many as there are paths,
+//! acknowledged is of no other, and TIMESTAMP frames only precede them. PATH_CHALLENGE and PATH_RESPONSE are of a path: there are as many as there are paths,
 //! and they go on no other. What is in the table is asked once per packet whether it has something for whatever packet
 //! is next; those two are asked with the packet's space and path in hand ([`acks`](super::acks),
 //! [`PathSet`](crate::path::PathSet)), which no part is to know.
 
-use super::{ack_frequency, announcements, anomalies, ping};
+use super::{ack_frequency, announcements, anomalies, ping, timestamps};
 use crate::cid::{AnnouncedId, LocalCids, RemoteCids, RetiredId};
 use crate::packet::{Buffers, PacketBuilder, Turn};
 use crate::part::{NoToken, Part, Silence};
@@ -188,6 +188,8 @@ parts! {
     streams: streams::Streams = streams::Streams::new(side, config) => Stream(streams::StreamToken);
     /// Unreliable datagrams: DATAGRAM.
     datagrams: datagrams::Datagrams = datagrams::Datagrams::new(config.datagrams) => Datagram(datagrams::DatagramToken);
+    /// What the ends tell one another of their clocks: TIMESTAMP, which goes with ACK.
+    clocks: timestamps::Clocks = Default::default();
     /// What frames cost that serve nothing.
     anomalies: anomalies::Anomalies = anomalies::Anomalies::new(config.max_useless_frames);
 }

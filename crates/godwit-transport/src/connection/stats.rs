@@ -70,6 +70,12 @@ pub struct ConnectionStats {
     pub latest_rtt: Duration,
     /// The mean deviation of round-trip times (`rttvar`, RFC 9002 section 5.3).
     pub rtt_variance: Duration,
+    /// How long the newest packet took from this end to the peer, if the peer tells its time
+    /// ([`TransportConfig::timestamps`](crate::TransportConfig::timestamps)): exact to the microsecond, as far as both directions
+    /// of the fastest round trip took as long as one another.
+    pub latest_one_way_delay: Option<Duration>,
+    /// The same smoothed, as the round-trip time is.
+    pub one_way_delay: Option<Duration>,
     /// Congestion window in bytes.
     pub window: u64,
     /// The window in bytes at which slow start ends, once that is known.

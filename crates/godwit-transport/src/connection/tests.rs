@@ -5,6 +5,7 @@ mod acknowledging;
 mod adversary;
 mod apart;
 mod approval;
+mod clocks;
 mod counting;
 mod departing;
 mod ending;

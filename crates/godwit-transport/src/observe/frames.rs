@@ -124,6 +124,7 @@ fn visit_frame(frame: &Frame<'_>, ack_delay_exponent: u8, visitor: &mut dyn Visi
             number("requested_max_ack_delay", *max_ack_delay);
             number("reordering_threshold", *reordering);
         }
+        Frame::Timestamp { micros } => number("timestamp", *micros),
         Frame::Datagram { data } => RawInfo::length(data.len()).visit("raw", visitor),
         // Those of which there is nothing to say but their name.
         _ => {}

@@ -359,6 +359,7 @@ impl Value for Parameters<'_> {
             reset_stream_at,
             min_ack_delay,
             disable_1rtt_encryption,
+            timestamps,
             version_information: _,
         } = self.0;
         original_destination_cid.map(Cid).visit("original_destination_connection_id", visitor);
@@ -381,6 +382,8 @@ impl Value for Parameters<'_> {
         reset_stream_at.then_some(true).visit("reset_stream_at", visitor);
         min_ack_delay.visit("min_ack_delay", visitor);
         disable_1rtt_encryption.then_some(true).visit("disable_1rtt_encryption", visitor);
+        let timestamps = Some(timestamps.number()).filter(|number| *number != 0);
+        timestamps.visit("enable_timestamp", visitor);
     }
 }
 

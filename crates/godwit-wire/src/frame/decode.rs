@@ -176,6 +176,7 @@ fn connection_control<'a>(frame_type: u64, reader: &mut Reader<'a>) -> Result<Fr
             max_ack_delay: reader.varint()?,
             reordering: reader.varint()?,
         },
+        kind::TIMESTAMP => Frame::Timestamp { micros: reader.varint()? },
         _ => return Err(Refused("unknown frame type")),
     })
 }

@@ -47,7 +47,9 @@ pub(super) fn frame(frame: &Frame<'_>, writer: &mut Writer<'_>) -> Result<(), No
             writer.bytes(cid.as_bytes())?;
             writer.bytes(&reset_token.0)
         }
-        Frame::RetireConnectionId { sequence } => numbers(writer, &[frame_type, sequence]),
+        Frame::RetireConnectionId { sequence: number } | Frame::Timestamp { micros: number } => {
+            numbers(writer, &[frame_type, number])
+        }
         Frame::PathChallenge { data } | Frame::PathResponse { data } => {
             writer.varint(frame_type)?;
             writer.bytes(&data)

@@ -1,5 +1,5 @@
-//! Frames (RFC 9000 section 19, RFC 9221 section 4, draft-ietf-quic-reliable-stream-reset section 3): one variant each,
-//! borrowing from the packet.
+//! Frames (RFC 9000 section 19, RFC 9221 section 4, draft-ietf-quic-reliable-stream-reset section 3,
+//! draft-huitema-quic-ts section 2): one variant each, borrowing from the packet.
 //!
 //! [`Frame::decode`] checks everything that can be judged from the bytes alone; whether a frame is
 //! welcome in the state of the connection is for others to say. Decoding costs time in proportion to
@@ -73,6 +73,8 @@ pub enum Frame<'a> {
     /// ACK_FREQUENCY (0xaf; the same draft, section 4): acknowledge after more than `threshold` ack-eliciting packets,
     /// `max_ack_delay` microseconds after the first, and when packets are missing `reordering` places back.
     AckFrequency { sequence: u64, threshold: u64, max_ack_delay: u64, reordering: u64 },
+    /// TIMESTAMP (0x2f5; draft-huitema-quic-ts): the sender's clock when it sent the packet, in microseconds.
+    Timestamp { micros: u64 },
     /// DATAGRAM (0x30, 0x31).
     Datagram { data: &'a [u8] },
 }
@@ -153,6 +155,7 @@ impl<'a> Frame<'a> {
             Frame::ResetStreamAt { .. } => kind::RESET_STREAM_AT,
             Frame::ImmediateAck => kind::IMMEDIATE_ACK,
             Frame::AckFrequency { .. } => kind::ACK_FREQUENCY,
+            Frame::Timestamp { .. } => kind::TIMESTAMP,
             Frame::Datagram { .. } => kind::DATAGRAM_WITH_LENGTH,
         }
     }
@@ -183,6 +186,7 @@ impl<'a> Frame<'a> {
             Frame::ResetStreamAt { .. } => "reset_stream_at",
             Frame::ImmediateAck => "immediate_ack",
             Frame::AckFrequency { .. } => "ack_frequency",
+            Frame::Timestamp { .. } => "timestamp",
             Frame::Datagram { .. } => "datagram",
         }
     }
@@ -193,6 +197,7 @@ impl<'a> Frame<'a> {
             self,
             Frame::Padding(_)
                 | Frame::Ack(_)
+                | Frame::Timestamp { .. }
                 | Frame::ConnectionClose { .. }
                 | Frame::ApplicationClose { .. }
         )
@@ -288,6 +293,7 @@ pub(crate) mod kind {
     pub(crate) const RESET_STREAM_AT: u64 = 0x24;
     pub(crate) const IMMEDIATE_ACK: u64 = 0x1f;
     pub(crate) const ACK_FREQUENCY: u64 = 0xaf;
+    pub(crate) const TIMESTAMP: u64 = 0x2f5;
     pub(crate) const DATAGRAM: u64 = 0x30;
     pub(crate) const DATAGRAM_WITH_LENGTH: u64 = 0x31;
 }

@@ -18,7 +18,7 @@ struct Parts {
     encoded_pairs: Vec<u8>,
 }
 
-const KINDS: usize = 26;
+const KINDS: usize = 27;
 
 fn number() -> impl Strategy<Value = u64> {
     // Every encoded length with equal weight.
@@ -84,6 +84,7 @@ fn build(parts: &Parts) -> Frame<'_> {
         22 => Frame::Stream { id, offset: 0, data: &[], fin: parts.flag },
         24 => Frame::ImmediateAck,
         25 => Frame::AckFrequency { sequence: a, threshold: b, max_ack_delay: c, reordering: limit },
+        26 => Frame::Timestamp { micros: a },
         _ => panic!("no such kind"),
     }
 }
@@ -366,6 +367,7 @@ fn permissions_are_those_of_the_table() {
         ("__01", ""),
         ("___1", ""),
         ("___1", ""),
+        ("__01", "N"),
     ];
     assert_eq!(table.len(), KINDS);
     for (kind, (packets, marks)) in table.into_iter().enumerate() {

@@ -1,6 +1,8 @@
 //! Reading and writing the parameters.
 
-use super::{ParameterError, PreferredAddress, TransportParameters, VersionInformation, VersionList};
+use super::{
+    ParameterError, PreferredAddress, Timestamps, TransportParameters, VersionInformation, VersionList,
+};
 use crate::codec::{Malformed, VARINT_MAX, varint_len};
 use crate::{ConnectionId, NoRoom, Reader, ResetToken, Side, Writer};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
@@ -30,6 +32,7 @@ mod id {
     pub(super) const MAX_DATAGRAM_FRAME_SIZE: u64 = 0x20;
     pub(super) const GREASE_QUIC_BIT: u64 = 0x2ab2;
     pub(super) const DISABLE_1RTT_ENCRYPTION: u64 = 0xbaad;
+    pub(super) const ENABLE_TIMESTAMP: u64 = 0x7158;
     pub(super) const MIN_ACK_DELAY: u64 = 0xff04_de1b;
 }
 
@@ -107,6 +110,7 @@ const fn bit_of(number: u64) -> Option<u64> {
         id::GREASE_QUIC_BIT => Some(1 << 63),
         id::MIN_ACK_DELAY => Some(1 << 62),
         id::DISABLE_1RTT_ENCRYPTION => Some(1 << 61),
+        id::ENABLE_TIMESTAMP => Some(1 << 58),
         _ => None,
     }
 }
@@ -171,6 +175,9 @@ fn decode_number(to: &mut TransportParameters, number: u64, value: u64) -> Resul
         id::ACTIVE_CID_LIMIT => to.active_cid_limit = value,
         id::MAX_DATAGRAM_FRAME_SIZE => to.max_datagram_frame_size = value,
         id::MIN_ACK_DELAY => to.min_ack_delay = Some(Duration::from_micros(value)),
+        id::ENABLE_TIMESTAMP => {
+            to.timestamps = Timestamps::from_number(value).ok_or(refused("enable_timestamp is above 3"))?;
+        }
         _ => {}
     }
     Ok(())
@@ -276,6 +283,7 @@ fn encode_numbers(from: &TransportParameters, writer: &mut Writer<'_>) -> Result
             (id::MAX_ACK_DELAY, millis(of.max_ack_delay)),
             (id::ACTIVE_CID_LIMIT, of.active_cid_limit),
             (id::MAX_DATAGRAM_FRAME_SIZE, of.max_datagram_frame_size),
+            (id::ENABLE_TIMESTAMP, of.timestamps.number()),
         ]
     };
     for ((number, value), (_, default)) in numbers(from).into_iter().zip(numbers(&unsent)) {

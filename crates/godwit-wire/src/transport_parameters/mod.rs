@@ -1,5 +1,6 @@
 //! Transport parameters (RFC 9000 section 18, RFC 9221 section 3, RFC 9287 section 3, RFC 9368 section 3,
-//! draft-ietf-quic-reliable-stream-reset section 3, and MsQuic's parameter for 1-RTT packets without protection).
+//! draft-ietf-quic-reliable-stream-reset section 3, draft-huitema-quic-ts section 3, and MsQuic's parameter for 1-RTT packets
+//! without protection).
 //!
 //! A parameter that was not sent has the value that the RFC gives it by default, so
 //! [`TransportParameters::default`] is what an empty list means. Values are checked while reading: what
@@ -66,6 +67,8 @@ pub struct TransportParameters {
     /// The sender of the parameter sends 1-RTT packets **without any protection**, and takes them so, if the other end says the
     /// same. No standard has it: the number is MsQuic's. Default false.
     pub disable_1rtt_encryption: bool,
+    /// What the sender of the parameter does with TIMESTAMP frames (draft-huitema-quic-ts). Default nothing.
+    pub timestamps: Timestamps,
     /// The version in use and those the sender could use (RFC 9368).
     pub version_information: Option<VersionInformation>,
 }
@@ -95,6 +98,7 @@ impl Default for TransportParameters {
             reset_stream_at: false,
             min_ack_delay: None,
             disable_1rtt_encryption: false,
+            timestamps: Timestamps::default(),
             version_information: None,
         }
     }
@@ -102,7 +106,7 @@ impl Default for TransportParameters {
 
 impl TransportParameters {
     /// No encoding is longer than this, the reserved parameter included.
-    pub const MAX_LEN: usize = 384;
+    pub const MAX_LEN: usize = 400;
 
     /// Reads the parameters that `sender` sent. Those with unknown numbers are skipped.
     ///
@@ -162,6 +166,30 @@ pub struct VersionInformation {
     pub chosen: u32,
     /// The versions the sender could use.
     pub available: VersionList,
+}
+
+/// What an endpoint does with TIMESTAMP frames (draft-huitema-quic-ts, section 3). Neither is not sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Timestamps {
+    /// It would like to receive them (1).
+    pub receive: bool,
+    /// It is able to send them (2).
+    pub send: bool,
+}
+
+impl Timestamps {
+    /// As the parameter's number says it.
+    pub(crate) const fn from_number(number: u64) -> Option<Self> {
+        match number {
+            0..=3 => Some(Timestamps { receive: number & 1 != 0, send: number & 2 != 0 }),
+            _ => None,
+        }
+    }
+
+    /// The number that says it in the parameter.
+    pub const fn number(self) -> u64 {
+        self.receive as u64 | (self.send as u64) << 1
+    }
 }
 
 /// Up to 16 versions in order of preference.

@@ -65,6 +65,7 @@ prop_compose! {
             reset_stream_at: small.2 ^ small.3,
             min_ack_delay: small.2.then(|| Duration::from_micros(small.1 * 700)),
             disable_1rtt_encryption,
+            timestamps: Timestamps { receive: small.0 & 1 != 0, send: small.3 },
             version_information,
         }
     }
@@ -286,6 +287,7 @@ fn the_longest_list_fits() {
         min_ack_delay: Some(Duration::MAX),
         reset_stream_at: true,
         disable_1rtt_encryption: true,
+        timestamps: Timestamps { receive: true, send: true },
         version_information: Some(VersionInformation { chosen: 1, available: VersionList::new(1..17) }),
     };
     assert!(encoded(&longest, u64::MAX).len() > 300);

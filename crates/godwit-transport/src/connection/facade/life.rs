@@ -58,6 +58,7 @@ impl Connection {
         let counters = &self.machine.stats;
         let irregular = counters.irregular();
         let recovery = &self.machine.paths.active().recovery;
+        let one_way = self.machine.parts.clocks.one_way_delay(self.machine.paths.active_id());
         let (path, rtt, streams) = (recovery.stats(), recovery.rtt(), self.machine.parts.streams.stats());
         ConnectionStats {
             datagrams_sent: counters.datagrams_sent,
@@ -87,6 +88,8 @@ impl Connection {
             min_rtt: rtt.min(),
             latest_rtt: rtt.latest(),
             rtt_variance: rtt.variation(),
+            latest_one_way_delay: one_way.map(|delay| delay.latest),
+            one_way_delay: one_way.map(|delay| delay.smoothed),
             window: recovery.window(),
             slow_start_threshold: recovery.controller().slow_start_threshold(),
             bytes_in_flight: recovery.bytes_in_flight(),

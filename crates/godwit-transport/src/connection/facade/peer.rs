@@ -8,6 +8,7 @@ use godwit_base::Time;
 use godwit_tls::ExportError;
 use godwit_tls::resumption::NewSession;
 use godwit_wire::ConnectionId;
+use godwit_wire::transport_parameters::Timestamps;
 
 impl Connection {
     /// The application protocol that was negotiated (ALPN): at a client known when the handshake is complete, at a
@@ -107,6 +108,13 @@ impl Connection {
     /// (`certificate_expired`) or 48 (`unknown_ca`).
     pub fn refuse_peer_with(&mut self, now: Time, alert: u8) {
         self.machine.refuse_peer(now, alert)
+    }
+
+    /// Whether this end sends the peer its time with acknowledgements, and receives the peer's
+    /// ([`TransportConfig::timestamps`](crate::TransportConfig::timestamps)): neither before the peer's transport parameters are
+    /// known, which they are when the handshake is complete.
+    pub fn timestamps(&self) -> Timestamps {
+        self.machine.parts.clocks.negotiated()
     }
 
     /// What became of 0-RTT on this connection. At a client it is known when the handshake is complete; at a

@@ -252,6 +252,7 @@ fn frames_that_a_client_may_not_send() {
             ("no frames", vec![], violation),
             ("NEW_TOKEN", one(Frame::NewToken { token: b"token" }), violation),
             ("HANDSHAKE_DONE", one(Frame::HandshakeDone), violation),
+            ("TIMESTAMP that was not asked for", one(Frame::Timestamp { micros: 1 }), violation),
             ("ACK of a packet that was never sent", unsent, violation),
             (
                 "RETIRE_CONNECTION_ID of an id that was never issued",
