@@ -1,5 +1,6 @@
 //! Settings: built once, validated once, then shared and never changed.
 
+use crate::cid::ServerId;
 use crate::datagrams::DatagramConfig;
 use crate::memory_limit::MemoryLimit;
 use crate::observe::ObserverFactory;
@@ -310,8 +311,11 @@ pub struct EndpointConfig {
     pub shard: u8,
     /// The generation of the process, for reloads; it goes into the connection ids.
     pub generation: u8,
-    /// Length of the connection ids we issue, 8 to 20 bytes. Default 8.
+    /// Length of the connection ids we issue, 8 to 20 bytes; 14 at least with a [`EndpointConfig::server_id`]. Default 8.
     pub cid_len: usize,
+    /// The server's number that its connection ids show, Retry packets' included, for load balancers in front of it (as in
+    /// draft-ietf-quic-load-balancers). Those of clients have random bytes there. Default none.
+    pub server_id: Option<ServerId>,
     /// Connections held at most. When more than half are held, a client's network (/24 of IPv4, /48 of IPv6) may have as
     /// many as are left for others, but at least 16, and a /16 or /32 three times as many, but at least 32. Default
     /// 1,000,000.
@@ -352,6 +356,7 @@ impl EndpointConfig {
             shard: 0,
             generation: 0,
             cid_len: 8,
+            server_id: None,
             max_connections: 1_000_000,
             max_incoming: 1024,
             max_handshakes: 1536,

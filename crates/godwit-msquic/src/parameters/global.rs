@@ -10,6 +10,7 @@ use crate::abi::{
 };
 use crate::configuration::CONFIGURATIONS;
 use crate::{settings, worker};
+use godwit_transport::ServerId;
 use std::mem::offset_of;
 
 /// The version of MsQuic whose interface this is.
@@ -154,6 +155,7 @@ fn set_global_settings(given: &Given<'_>) -> Result<(), Status> {
         kept.fixed_server_id = Some(settings.fixed_server_id);
     }
     drop(kept);
+    worker::set_server_id(server_id());
     if is_set(GlobalSettings::RETRY_MEMORY_LIMIT) {
         set_retry_memory(settings.retry_memory_limit)
     } else {
@@ -177,7 +179,22 @@ fn set_load_balancing(mode: u16) -> Result<(), Status> {
         return Err(Status::INVALID_STATE);
     }
     kept.load_balancing = Some(mode);
+    drop(kept);
+    worker::set_server_id(server_id());
     Ok(())
+}
+
+/// What connection ids show to load balancers, as it was set.
+fn server_id() -> Option<ServerId> {
+    let kept = of_library();
+    match LoadBalancingMode(kept.load_balancing.unwrap_or_default()) {
+        LoadBalancingMode::SERVER_ID_IP => Some(ServerId::LocalAddress),
+        // In the order in which it is in memory.
+        LoadBalancingMode::SERVER_ID_FIXED => {
+            Some(ServerId::Fixed(kept.fixed_server_id.unwrap_or_default().to_ne_bytes()))
+        }
+        _ => None,
+    }
 }
 
 fn execution(kept: &[u8], room: &mut Room<'_>) -> Result<(), Status> {

@@ -9,6 +9,7 @@
 //! call that is made in one acts at once. What it acts on is told later, and never within the call, but for closing: what a
 //! handle has still to hear is told before the close returns.
 
+mod balancing;
 mod common_sockets;
 mod current;
 pub(crate) mod defence;
@@ -20,10 +21,12 @@ mod news_queue;
 mod polled;
 mod polling;
 mod pool;
+mod shown;
 mod start;
 mod state;
 mod token_secrets;
 
+pub(crate) use balancing::set_server_id;
 pub(crate) use current::{has_started, is_in_use, on_closed, on_opened, pool};
 pub(crate) use defence::set_retries_always;
 pub(crate) use delivery::deliver_all;

@@ -2,6 +2,7 @@
 
 use super::common_sockets::CommonSockets;
 use super::polled::Polled;
+use super::shown::shown;
 use super::state::State;
 use crate::parameters::{OfServer, of_servers};
 use godwit_base::SocketId;
@@ -79,6 +80,7 @@ impl Pool {
         let group = ShardGroup::new(count, 0);
         let (reserve, memory, tokens) = (WindowReserve::default(), MemoryLimit::default(), UsedTokens::new());
         let versions = of_servers();
+        let shown = *shown();
         let mut workers = Vec::new();
         for number in (0_u8..).take(count) {
             let mut config = EndpointConfig::new(Arc::clone(&secrets));
@@ -89,6 +91,7 @@ impl Pool {
             config.used_tokens = tokens.clone();
             config.accepts_each = true;
             (config.versions, config.upgrade_to) = (versions.accepted.clone(), versions.upgrade_to);
+            shown.apply(&mut config);
             let mut endpoint = Endpoint::new(config, None, Box::new(OsRng::new()));
             endpoint.watch_incoming();
             let shard = Shard::new(endpoint, Vec::new(), State::new(number)).in_group(group.clone());

@@ -1,6 +1,8 @@
 /* What is set for the whole library: versions, load balancing, retry, reset keys, where work is done. */
 #include "suite.h"
 
+#include "relay.h"
+
 #include <arpa/inet.h>
 
 #define WRONG QUIC_STATUS_INVALID_PARAMETER
@@ -127,6 +129,52 @@ static void balances(const void *row) {
     CHECK_EQUAL(it->mode, read.LoadBalancingMode);
     CHECK_EQUAL(it->size == sizeof(wanted) ? 0x01020304 : 0, read.FixedServerID);
     close_pair(usual_pair());
+}
+
+/* Where a balancer looks for the server's number: behind one byte that is random, in the id of every server's connection. */
+static const struct shown_row {
+    const char *name;
+    uint16_t mode;
+    uint8_t number[4];
+} shown_rows[] = {
+    {"by_address", QUIC_LOAD_BALANCING_SERVER_ID_IP, {127, 0, 0, 1}},
+    {"fixed", QUIC_LOAD_BALANCING_SERVER_ID_FIXED, {4, 3, 2, 1}},
+};
+
+static void ids_show_the_server(const void *row) {
+    const struct shown_row *it = row;
+    QUIC_GLOBAL_SETTINGS wanted = {.LoadBalancingMode = it->mode, .FixedServerID = 0x01020304};
+    wanted.IsSet.LoadBalancingMode = 1;
+    wanted.IsSet.FixedServerID = 1;
+    CHECK_OK(api->SetParam(NULL, QUIC_PARAM_GLOBAL_GLOBAL_SETTINGS, sizeof(wanted), &wanted));
+    pair_options options = usual_options();
+    pair *ends = open_pair(&options);
+    relay *through = start_relay(ends->port);
+    ends->port = through->port;
+    connect_pair(ends);
+    connection_id id = id_seen(through, &through->id_of_server);
+    CHECK_EQUAL(14, id.length);
+    CHECK(!memcmp(id.bytes + 1, it->number, 4));
+    /* Packets find their way by such ids. */
+    stream *sender = open_stream(&ends->client, QUIC_STREAM_OPEN_FLAG_NONE);
+    send_pattern(sender, 0, 100000, 1, QUIC_SEND_FLAG_START | QUIC_SEND_FLAG_FIN);
+    stream *receiver = accepted_stream(ends->server, 1);
+    WAIT_UNTIL(receiver->received == 100000);
+    close_stream(sender);
+    close_pair(ends);
+}
+
+static void without_balancing_ids_show_nothing(const void *row) {
+    (void)row;
+    pair_options options = usual_options();
+    pair *ends = open_pair(&options);
+    relay *through = start_relay(ends->port);
+    ends->port = through->port;
+    connect_pair(ends);
+    connection_id id = id_seen(through, &through->id_of_server);
+    CHECK(id.length >= 8 && id.length < 14);
+    CHECK(memcmp(id.bytes + 1, shown_rows[0].number, 4));
+    close_pair(ends);
 }
 
 static void balancing_is_fixed_once_in_use(const void *row) {
@@ -310,6 +358,9 @@ void declare_library_settings(void) {
     for (size_t i = 0; i < sizeof(balancing_rows) / sizeof(*balancing_rows); i++) {
         add_case(CASE_ORDINARY, balances, &balancing_rows[i], "library/balancing/%s", balancing_rows[i].name);
     }
+    for (size_t i = 0; i < sizeof(shown_rows) / sizeof(*shown_rows); i++) {
+        add_case(CASE_ORDINARY, ids_show_the_server, &shown_rows[i], "library/balancing_ids/%s", shown_rows[i].name);
+    }
     static const bool either[] = {false, true};
     for (size_t i = 0; i < 2; i++) {
         add_case(CASE_ORDINARY, resets_follow_from_the_key, &either[i], "library/resets_of_%s_key",
@@ -326,6 +377,7 @@ void declare_library_settings(void) {
 #define ADD(body) add_case(CASE_ORDINARY, body, NULL, "library/%s", #body)
     ADD(versions_are_listed);
     ADD(balancing_is_fixed_once_in_use);
+    ADD(without_balancing_ids_show_nothing);
     ADD(library_is_in_use);
     ADD(has_a_version);
     ADD(in_a_partition);

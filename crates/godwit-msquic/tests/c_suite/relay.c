@@ -46,6 +46,26 @@ static bool is_readable(const uint8_t *datagram, size_t size) {
     return false;
 }
 
+/* Notes the Source Connection ID of a long header (RFC 8999 section 5.1), the first in the datagram. */
+static void look_at(relay *it, bool to_server, const uint8_t *datagram, size_t size) {
+    if (size < 7 || !(datagram[0] & 0x80)) return;
+    size_t at = 6 + (size_t)datagram[5];
+    if (at >= size || datagram[at] > 20 || at + 1 + datagram[at] > size) return;
+    connection_id seen = {.length = datagram[at]};
+    memcpy(seen.bytes, datagram + at + 1, seen.length);
+    bool is_retry = (datagram[0] & 0x30) == 0x30;
+    pthread_mutex_lock(&it->guard);
+    *(to_server ? &it->id_of_client : is_retry ? &it->id_of_retry : &it->id_of_server) = seen;
+    pthread_mutex_unlock(&it->guard);
+}
+
+connection_id id_seen(relay *it, const connection_id *which) {
+    pthread_mutex_lock(&it->guard);
+    connection_id seen = *which;
+    pthread_mutex_unlock(&it->guard);
+    return seen;
+}
+
 static void pass(ends *it, bool to_server) {
     uint8_t datagram[65536];
     struct sockaddr_in from, to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -55,6 +75,7 @@ static void pass(ends *it, bool to_server) {
     if (size < 0) return;
     if (to_server) it->client = from;
     if (is_readable(datagram, (size_t)size)) atomic_fetch_add(&it->of->readable, 1);
+    look_at(it->of, to_server, datagram, (size_t)size);
     if (is_lost(it->of, to_server)) {
         atomic_fetch_add(&it->of->lost, 1);
         return;
@@ -87,6 +108,8 @@ relay *start_relay(uint16_t server) {
     relay *it = keep(sizeof(*it));
     ends *sides = keep(sizeof(*sides));
     it->server = server;
+    pthread_mutex_init(&it->guard, NULL);
+    it->id_of_client.length = it->id_of_server.length = it->id_of_retry.length = 255;
     sides->of = it;
     sides->clients = socket_on_loopback(&it->port);
     sides->server = socket_on_loopback(&port);

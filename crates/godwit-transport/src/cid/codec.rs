@@ -6,13 +6,59 @@
 //! that an observer can neither read them nor link two ids of one connection (RFC 9000 section 5.1). Any
 //! id of eight bytes or more is read by the same rule, so that client-chosen ids spread over the shards
 //! by themselves.
+//!
+//! Where servers stand behind a load balancer that looks for a server's number in connection ids, four of the first six bytes are
+//! that number: bytes 1 to 4, behind one that is random. This is the place that it has in ids by the plaintext algorithm of
+//! draft-ietf-quic-load-balancers (section 5.2), for a server id of four bytes and every configuration codepoint: the first byte says neither
+//! which configuration holds nor how long the id is. It is also where MsQuic puts it. What hides shard and generation follows from two
+//! random bytes only then, and the number links the ids of all connections of a server, which is what it is for; ids are
+//! longer, so that none comes twice.
 
 use godwit_base::{Rng, steering};
 use godwit_wire::ConnectionId;
 use siphasher::sip::SipHasher13;
+use std::net::IpAddr;
 
 /// The bytes from which the masks are computed.
 const RANDOM: usize = steering::RANDOM_LEN;
+
+/// Where a server's number for load balancers is.
+const SERVER_ID_AT: usize = 1;
+/// Bytes of ids with such a number at least: as many random ones as the shortest ids have otherwise, and two.
+const LEN_WITH_SERVER_ID: usize = 14;
+
+/// A server's number for load balancers, which its connection ids show in bytes 1 to 4 (see
+/// draft-ietf-quic-load-balancers, section 5.2, which is followed but for the first byte, which is random).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ServerId {
+    /// This one.
+    Fixed([u8; 4]),
+    /// The address at which the client reaches the server: that of IPv4, or the last four bytes of that of IPv6; zeros where the
+    /// data path does not tell it.
+    LocalAddress,
+}
+
+impl ServerId {
+    /// The number for a client that reaches this address.
+    pub(crate) fn at(self, local: Option<IpAddr>) -> [u8; 4] {
+        match (self, local) {
+            (ServerId::Fixed(number), _) => number,
+            (ServerId::LocalAddress, Some(IpAddr::V4(ip))) => ip.octets(),
+            (ServerId::LocalAddress, Some(IpAddr::V6(ip))) => {
+                ip.to_bits().to_be_bytes().last_chunk().copied().unwrap_or_default()
+            }
+            (ServerId::LocalAddress, None) => [0; 4],
+        }
+    }
+}
+
+/// What an id shows to others than this service.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Shown {
+    /// To load balancers.
+    pub(crate) server_id: Option<[u8; 4]>,
+}
 
 /// Makes connection ids, and tells from an id who made it.
 #[derive(Debug, Clone)]
@@ -56,6 +102,12 @@ impl CidCodec {
         }
     }
 
+    /// The same for ids that show a server's number: they have 14 bytes at least.
+    pub(crate) const fn with_server_ids(self) -> Self {
+        let len = if self.len < LEN_WITH_SERVER_ID { LEN_WITH_SERVER_ID } else { self.len };
+        CidCodec { len, ..self }
+    }
+
     /// Length of the ids issued, in bytes.
     #[expect(clippy::len_without_is_empty, reason = "an id issued is never empty")]
     pub const fn len(&self) -> usize {
@@ -69,8 +121,17 @@ impl CidCodec {
 
     /// A fresh id of ours.
     pub fn issue(&self, rng: &mut dyn Rng) -> ConnectionId {
+        self.issue_with(rng, &Shown::default())
+    }
+
+    /// A fresh id of ours that shows something to others.
+    pub(crate) fn issue_with(&self, rng: &mut dyn Rng, shown: &Shown) -> ConnectionId {
         let mut bytes = [0; ConnectionId::MAX_LEN];
         rng.fill(bytes.get_mut(..self.len).unwrap_or_default());
+        if let (Some(number), Some(place)) = (shown.server_id, bytes.get_mut(SERVER_ID_AT..SERVER_ID_AT + 4))
+        {
+            place.copy_from_slice(&number);
+        }
         if let Some((random, rest)) = bytes.split_first_chunk_mut::<RANDOM>() {
             let [shard_mask, generation_mask] = self.masks(*random);
             if let Some([shard, generation]) = rest.first_chunk_mut::<2>() {
@@ -129,6 +190,34 @@ mod tests {
             let route = CidCodec::new([7; 16], 8, 1, 2).route(&bytes);
             prop_assert!(bytes.len() >= 8 || route == Route::Ours);
         }
+    }
+
+    #[test]
+    fn a_servers_number_stands_where_balancers_look_and_hides_nothing_that_is_needed() {
+        let mut rng = SeededRng::new(8);
+        let codec = CidCodec::new([7; 16], 8, 3, 9).with_server_ids();
+        let shown = Shown { server_id: Some([0xa1, 0xa2, 0xa3, 0xa4]) };
+        let mut seen = std::collections::HashSet::new();
+        for _ in 0..20_000 {
+            let cid = codec.issue_with(&mut rng, &shown);
+            assert_eq!((cid.len(), &cid.as_bytes()[1..5]), (14, &[0xa1, 0xa2, 0xa3, 0xa4][..]));
+            assert_eq!(codec.route(cid.as_bytes()), Route::Ours);
+            assert_eq!(steering::shard_of(codec.steering_key(), cid.as_bytes(), 8), Some(3));
+            assert!(seen.insert(cid), "no id comes twice");
+        }
+        let first: std::collections::HashSet<u8> = seen.iter().map(|cid| cid.as_bytes()[0]).collect();
+        assert_eq!(first.len(), 256, "the first byte is random");
+        let lens = [8, 14, 20].map(|len| CidCodec::new([0; 16], len, 0, 0).with_server_ids().len());
+        assert_eq!(lens, [14, 14, 20]);
+    }
+
+    #[test]
+    fn the_number_may_follow_from_the_address() {
+        let at = |ip: &str| ServerId::LocalAddress.at(Some(ip.parse().unwrap()));
+        assert_eq!(at("10.1.2.3"), [10, 1, 2, 3]);
+        assert_eq!(at("2001:db8::a1a2:a3a4"), [0xa1, 0xa2, 0xa3, 0xa4]);
+        assert_eq!(ServerId::LocalAddress.at(None), [0; 4]);
+        assert_eq!(ServerId::Fixed([1, 2, 3, 4]).at(Some("10.1.2.3".parse().unwrap())), [1, 2, 3, 4]);
     }
 
     #[test]

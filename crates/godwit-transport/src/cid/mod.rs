@@ -10,8 +10,9 @@ mod codec;
 mod local;
 mod remote;
 
-pub use codec::CidCodec;
 pub(crate) use codec::Route;
+pub(crate) use codec::Shown;
+pub use codec::{CidCodec, ServerId};
 pub(crate) use local::AnnouncedId;
 pub(crate) use local::LocalCids;
 pub(crate) use remote::RemoteCids;

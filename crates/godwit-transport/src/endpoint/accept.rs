@@ -4,6 +4,7 @@ use super::incoming::Incoming;
 use super::receive::REFUSED;
 use super::{ConnKey, Endpoint, IncomingKey};
 use crate::address_token::NewToken;
+use crate::cid::Shown;
 use crate::config::ServerConfig;
 use crate::connection::boundary::ServerArgs;
 use crate::{ConnectError, Connection};
@@ -109,8 +110,9 @@ impl Endpoint {
         let first = incoming.first;
         self.forget_incoming(key, &incoming);
         let answered = incoming.answered();
-        let local_cid = answered.local_cid.unwrap_or_else(|| self.fresh_cid());
-        let preferred = self.preferred_address(&config);
+        let shown = self.shown_at(first.path.local);
+        let local_cid = answered.local_cid.unwrap_or_else(|| self.fresh_cid(&shown));
+        let preferred = self.preferred_address(&config, &shown);
         let version = incoming.choose_version(self.config.upgrade_to);
         let args = ServerArgs {
             config,
@@ -186,10 +188,10 @@ impl Endpoint {
     }
 
     /// Where the client is asked to go, with an id for there.
-    fn preferred_address(&mut self, config: &ServerConfig) -> Option<PreferredAddress> {
+    fn preferred_address(&mut self, config: &ServerConfig, shown: &Shown) -> Option<PreferredAddress> {
         let (ipv4, ipv6) = config.transport.migration.preferred_address;
         ipv4.map(|_| ()).or(ipv6.map(|_| ()))?;
-        let cid = self.fresh_cid();
+        let cid = self.fresh_cid(shown);
         Some(PreferredAddress { ipv4, ipv6, cid, reset_token: self.config.secrets.reset_token(&cid) })
     }
 

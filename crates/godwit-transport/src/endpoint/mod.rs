@@ -41,7 +41,7 @@ pub use foreign::{Foreign, ForeignBatch};
 pub use incoming::Incoming;
 pub use older_generations::Begun;
 
-use crate::cid::CidCodec;
+use crate::cid::{CidCodec, ServerId, Shown};
 use crate::config::{ClientConfig, EndpointConfig, ServerConfig};
 use crate::connection::SendingMemory;
 use crate::connection::boundary::{ClientArgs, EndpointEvent};
@@ -68,6 +68,7 @@ use slot::ConnectionSlot;
 use source::Source;
 use std::collections::VecDeque;
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// A connection of an [`Endpoint`]. Keys are never used again.
@@ -194,9 +195,8 @@ impl Endpoint {
         mut rng: Box<dyn Rng + Send>,
     ) -> Self {
         let hash = KeyedHash::new(&mut *rng);
-        let key = config.secrets.cid_key();
         Endpoint {
-            codec: CidCodec::new(key, config.cid_len, config.shard, config.generation),
+            codec: codec_of(&config),
             demux: Demux::new(hash),
             slots: Slab::new(),
             timers: TimerQueue::new(),
@@ -279,7 +279,7 @@ impl Endpoint {
             return Err(ConnectError::TooManyConnections);
         }
         self.clock.advance(now);
-        let local_cid = self.fresh_cid();
+        let local_cid = self.fresh_cid(&Shown::default());
         let mut initial_dcid = [0; CidCodec::MIN_LEN];
         self.rng.fill(&mut initial_dcid);
         let Recalled(memory) = recalled;
@@ -430,6 +430,15 @@ impl Endpoint {
         self.config.secrets = secrets;
     }
 
+    /// Sets the number that connection ids show to load balancers. As their length may be another one then, there must be
+    /// neither connections nor handshakes yet; with either, nothing but the number changes, for ids that are given out from now on.
+    pub fn set_server_id(&mut self, server_id: Option<ServerId>) {
+        self.config.server_id = server_id;
+        if self.slots.is_empty() && self.incoming.is_empty() {
+            self.codec = codec_of(&self.config);
+        }
+    }
+
     /// Sets how many connections may be half-open before strangers have to prove their address.
     pub const fn set_handshakes_before_retry(&mut self, handshakes: usize) {
         self.config.handshakes_before_retry = handshakes;
@@ -496,15 +505,28 @@ impl Endpoint {
         key
     }
 
-    /// An id that nobody uses.
-    fn fresh_cid(&mut self) -> ConnectionId {
-        let mut cid = self.codec.issue(&mut *self.rng);
+    /// What the ids of a server's connection show whose client reaches this address.
+    fn shown_at(&self, local: Option<IpAddr>) -> Shown {
+        Shown { server_id: self.config.server_id.map(|server| server.at(local)) }
+    }
+
+    /// What the ids of this connection show.
+    fn shown_by(&self, connection: &Connection) -> Shown {
+        match connection.side() {
+            Side::Server => self.shown_at(connection.machine.path_key().local),
+            Side::Client => Shown::default(),
+        }
+    }
+
+    /// An id that nobody uses, which shows this.
+    fn fresh_cid(&mut self, shown: &Shown) -> ConnectionId {
+        let mut cid = self.codec.issue_with(&mut *self.rng, shown);
         // Even with ids of eight bytes and a million connections the first is taken once in 10^7 times.
         for _ in 0..16 {
             if !self.demux.is_taken(&cid) {
                 break;
             }
-            cid = self.codec.issue(&mut *self.rng);
+            cid = self.codec.issue_with(&mut *self.rng, shown);
         }
         cid
     }
@@ -595,8 +617,9 @@ impl Endpoint {
     }
 
     fn issue_cids(&mut self, key: ConnKey, count: usize) {
+        let Some(shown) = self.slots.get(key.0).map(|slot| self.shown_by(&slot.connection)) else { return };
         for _ in 0..count.min(Self::MAX_CIDS_AT_ONCE) {
-            let cid = self.fresh_cid();
+            let cid = self.fresh_cid(&shown);
             let Some(slot) = self.slots.get_mut(key.0).filter(|slot| !slot.drained) else { return };
             if !slot.connection.machine.add_local_cid(cid, self.config.secrets.reset_token(&cid)) {
                 return;
@@ -605,6 +628,13 @@ impl Endpoint {
             self.demux.insert_issued(cid, key);
         }
     }
+}
+
+/// The format of the connection ids.
+fn codec_of(config: &EndpointConfig) -> CidCodec {
+    let key = config.secrets.cid_key();
+    let codec = CidCodec::new(key, config.cid_len, config.shard, config.generation);
+    if config.server_id.is_some() { codec.with_server_ids() } else { codec }
 }
 
 impl fmt::Debug for Endpoint {

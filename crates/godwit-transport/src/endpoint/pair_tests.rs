@@ -2,6 +2,7 @@
 
 #![allow(clippy::arithmetic_side_effects, reason = "tests")]
 
+mod balancing;
 mod ending;
 mod hello;
 mod runs;

@@ -194,7 +194,8 @@ impl Endpoint {
     /// Tells clients what has come of a ClientHello that the batch did not complete.
     fn acknowledge_beginnings(&mut self) {
         while let Some((key, first, answered)) = self.incoming.next_unanswered() {
-            let local_cid = answered.local_cid.unwrap_or_else(|| self.fresh_cid());
+            let shown = self.shown_at(first.path.local);
+            let local_cid = answered.local_cid.unwrap_or_else(|| self.fresh_cid(&shown));
             // Its further packets come to that id.
             self.demux.insert_initial(local_cid, Target::Incoming(key));
             let packet = self.incoming.acknowledgement(key, local_cid);
@@ -460,7 +461,7 @@ impl Endpoint {
             return;
         }
         let FirstInitial { path, version, original_dcid, peer_scid, .. } = *first;
-        let retry_scid = self.fresh_cid();
+        let retry_scid = self.fresh_cid(&self.shown_at(path.local));
         let token = RetryToken { remote: path.remote, original_dcid, issued: self.clock.wall };
         let secrets = &self.config.secrets;
         let retry = negotiate::retry(version, &peer_scid, &retry_scid, &token, secrets, &mut *self.rng);

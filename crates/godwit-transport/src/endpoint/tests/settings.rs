@@ -163,7 +163,7 @@ fn an_id_that_is_taken_is_not_given_again() {
     let [first, second, third] = [0; 3].map(|_| rig.endpoint.codec.issue(&mut rng));
     let fresh = |rig: &mut Rig| {
         rig.endpoint.rng = Box::new(SeededRng::new(5));
-        rig.endpoint.fresh_cid()
+        rig.endpoint.fresh_cid(&Shown::default())
     };
     assert_eq!(fresh(&mut rig), first);
     rig.endpoint.demux.insert_issued(first, conn);

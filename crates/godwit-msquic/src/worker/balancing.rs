@@ -1,0 +1,24 @@
+//! Changes of what connection ids show to others: the number of this server to load balancers. Workers that there are change with it,
+//! as far as ids keep their length once a socket has been asked for.
+
+use super::current::{is_in_use, pool};
+use super::shown::shown;
+use godwit_transport::{Endpoint, ServerId};
+
+/// Has the ids show another number, or none. Once they have their length only the number can change, and not whether there
+/// is one.
+pub(crate) fn set_server_id(wanted: Option<ServerId>) {
+    let mut shown = shown();
+    if is_in_use() && (wanted.is_none() || shown.server_id.is_none()) {
+        return;
+    }
+    shown.server_id = wanted;
+    drop(shown);
+    at_each(|endpoint| endpoint.set_server_id(wanted));
+}
+
+fn at_each(change: impl Fn(&mut Endpoint)) {
+    for worker in pool().map_or(&[][..], |pool| pool.workers()) {
+        worker.visit(|cx, _| change(cx.endpoint_mut()));
+    }
+}
