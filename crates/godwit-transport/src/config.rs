@@ -1,6 +1,6 @@
 //! Settings: built once, validated once, then shared and never changed.
 
-use crate::cid::ServerId;
+use crate::cid::{Cibir, CidIdentifier, ServerId};
 use crate::datagrams::DatagramConfig;
 use crate::memory_limit::MemoryLimit;
 use crate::observe::ObserverFactory;
@@ -92,6 +92,9 @@ pub struct TransportConfig {
     /// Whether the peer may reset streams so that a part of what it has sent still arrives (RESET_STREAM_AT,
     /// draft-ietf-quic-reliable-stream-reset). Default true.
     pub reset_stream_at: bool,
+    /// An identifier in the connection ids of both ends, by which servers with one port are told apart. Default: none, whatever
+    /// the peer says.
+    pub cibir: Cibir,
     /// Whether observers on the path may measure the round-trip time by the spin bit (RFC 9000 section 17.4).
     /// Even then it is off on one of sixteen paths. Default false.
     pub spin_bit: bool,
@@ -142,6 +145,7 @@ impl Default for TransportConfig {
             datagrams: DatagramConfig::default(),
             grease_quic_bit: true,
             reset_stream_at: true,
+            cibir: Cibir::Ignored,
             spin_bit: false,
             migration: MigrationConfig::default(),
             key_update_after: None,
@@ -316,6 +320,9 @@ pub struct EndpointConfig {
     /// The server's number that its connection ids show, Retry packets' included, for load balancers in front of it (as in
     /// draft-ietf-quic-load-balancers). Those of clients have random bytes there. Default none.
     pub server_id: Option<ServerId>,
+    /// An identifier ([`Cibir`]) in connection ids that are given out before it is known which settings hold for the client: in
+    /// Retry packets, and to clients that say hello in several datagrams. Default none.
+    pub cid_identifier: Option<CidIdentifier>,
     /// Connections held at most. When more than half are held, a client's network (/24 of IPv4, /48 of IPv6) may have as
     /// many as are left for others, but at least 16, and a /16 or /32 three times as many, but at least 32. Default
     /// 1,000,000.
@@ -357,6 +364,7 @@ impl EndpointConfig {
             generation: 0,
             cid_len: 8,
             server_id: None,
+            cid_identifier: None,
             max_connections: 1_000_000,
             max_incoming: 1024,
             max_handshakes: 1536,

@@ -42,7 +42,7 @@ mod tail;
 mod unprotected;
 mod used_tokens;
 
-pub use cid::{CidCodec, ServerId};
+pub use cid::{Cibir, CidCodec, CidIdentifier, ServerId};
 pub use config::{ClientConfig, EndpointConfig, MigrationConfig, ServerConfig, TransportConfig};
 pub use connection::{Connection, ConnectionStats, Evidence, MigrateError, PacketCounts, Progress};
 pub use datagrams::{DatagramConfig, DatagramOutcome, DatagramOverflow, DatagramStats, SendDatagramError};

@@ -161,6 +161,7 @@ unsafe fn id_at(id: *const u8, length: u8) -> Result<Bytes, Status> {
 /// Connections with an id share sockets, as whoever sets one has to have said.
 fn set_up(worker: &Worker, key: Key, id: Option<&[u8]>) -> Result<(), Status> {
     let Some(id) = id else { return Ok(()) };
+    worker::make_room_for_identifiers();
     worker.visit(|_, state| {
         let connection = state.connections.get_mut(key).ok_or(Status::INVALID_STATE)?;
         connection.shares_socket = true;

@@ -14,7 +14,7 @@ use crate::parameters::{self, Choice};
 use crate::registration::Registration;
 use crate::settings;
 use bytes::Bytes;
-use godwit_transport::{ClientConfig, ServerConfig};
+use godwit_transport::{Cibir, CidIdentifier, ClientConfig, ServerConfig};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// All configurations.
@@ -37,11 +37,18 @@ pub(crate) struct Own<'a> {
     pub(crate) versions: &'a Choice,
     /// 1-RTT packets are plaintext, if the peer wants that as well.
     pub(crate) without_encryption: bool,
+    /// What its connection ids and the peer's have in them.
+    pub(crate) identifier: Option<CidIdentifier>,
 }
 
 impl Own<'_> {
+    /// Whoever uses identifiers has peers that do, and nobody else.
+    fn cibir(&self) -> Cibir {
+        self.identifier.map_or(Cibir::Refused, Cibir::Used)
+    }
+
     fn is_nothing(&self) -> bool {
-        let is_usual = self.versions.is_nothing() && !self.without_encryption;
+        let is_usual = self.versions.is_nothing() && !self.without_encryption && self.identifier.is_none();
         self.settings.is_set_flags() == 0 && self.secrets.is_none() && is_usual
     }
 }
@@ -154,6 +161,7 @@ impl Configuration {
         let tls = own.secrets.map_or_else(|| Arc::clone(&tls), |secrets| secrets.client(&tls));
         let mut transport = transport::config(&merged(&state.settings, own.settings), &credential)?;
         transport.danger_without_encryption = own.without_encryption;
+        transport.cibir = own.cibir();
         let mut config = ClientConfig::new(tls, Arc::new(transport));
         config.late_tickets = true;
         config.resumption.verifier = Some(Arc::clone(credential.server_verifier()));
@@ -188,6 +196,7 @@ impl Configuration {
         let tls = own.secrets.map_or_else(|| Arc::clone(&tls), |secrets| secrets.server(&tls));
         let mut transport = transport::config(&settings, &credential)?;
         transport.danger_without_encryption = own.without_encryption;
+        transport.cibir = own.cibir();
         let mut config = ServerConfig::new(tls, Arc::new(transport));
         config.withhold_tickets = resumes;
         let config = Arc::new(config);

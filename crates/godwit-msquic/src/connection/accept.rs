@@ -63,6 +63,7 @@ impl State {
             return None;
         }
         let mut connection = Connection::new(Arc::clone(listener.registration()), true);
+        connection.parameters.set_cibir_of_listener(listener.cibir());
         connection.incoming = Some(key);
         connection.is_started = true;
         connection.alpn.clone_from(&alpn);

@@ -172,6 +172,7 @@ impl Connection {
             secrets: self.parameters.secrets.as_ref(),
             versions: self.parameters.versions(),
             without_encryption: self.parameters.disables_encryption(),
+            identifier: self.parameters.identifier(),
         }
     }
 

@@ -1,7 +1,11 @@
-//! Ids by which several processes on one port tell their connections apart.
+//! Ids by which several processes on one port tell their connections apart (CIBIR).
+//!
+//! Sockets do not look at them: who shares a port shares it as ever. The ends tell one another that they use them, and which length
+//! they have; both have them in their connection ids then, or there is no connection.
 
 use super::given::Given;
 use crate::abi::Status;
+use godwit_transport::CidIdentifier;
 
 /// Bytes of the longest id, the offset among them.
 const MAX_CIBIR: usize = 7;
@@ -19,6 +23,12 @@ pub(super) fn read(given: &Given<'_>) -> Result<Vec<u8>, Status> {
         },
         _ => Err(Status::INVALID_PARAMETER),
     }
+}
+
+/// What such an id has in connection ids.
+pub(super) fn identifier(id: &[u8]) -> Option<CidIdentifier> {
+    let (_offset, bytes) = id.split_first()?;
+    CidIdentifier::new(bytes)
 }
 
 #[cfg(test)]

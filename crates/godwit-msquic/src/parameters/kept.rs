@@ -7,7 +7,7 @@ use crate::counters;
 use crate::credential::{SecretsWriter, handshake_info};
 use bytes::Bytes;
 use godwit_base::Time;
-use godwit_transport::{Connection as Transport, ConnectionId, Direction, StreamLimits};
+use godwit_transport::{CidIdentifier, Connection as Transport, ConnectionId, Direction, StreamLimits};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -131,6 +131,16 @@ impl OfConnection {
         let length = u32::try_from(id.len()).map_err(|_| Status::INVALID_PARAMETER)?;
         self.cibir = cibir::read(&Given::new(Some(id), length))?;
         Ok(())
+    }
+
+    /// At a server: the same, as its listener has it.
+    pub(crate) fn set_cibir_of_listener(&mut self, id: Vec<u8>) {
+        self.cibir = id;
+    }
+
+    /// What connection ids of both ends have in them.
+    pub(crate) fn identifier(&self) -> Option<CidIdentifier> {
+        cibir::identifier(&self.cibir)
     }
 
     /// The transport has a connection for it.

@@ -39,7 +39,10 @@ pub(super) fn set(of: &Listener, parameter: ParameterId, given: &Given<'_>) -> R
             Ok(())
         }
         p::CIBIR_ID => {
-            of.set_cibir(cibir::read(given)?);
+            let id = cibir::read(given)?;
+            worker::make_room_for_identifiers();
+            worker::set_identifier(cibir::identifier(&id));
+            of.set_cibir(id);
             Ok(())
         }
         p::PARTITION_INDEX => {

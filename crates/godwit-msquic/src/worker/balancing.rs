@@ -1,9 +1,10 @@
-//! Changes of what connection ids show to others: the number of this server to load balancers. Workers that there are change with it,
-//! as far as ids keep their length once a socket has been asked for.
+//! Changes of what connection ids show to others: the number of this server to load balancers, and identifiers by which datagrams of
+//! several processes with one port are told apart. Workers that there are change with it, as far as ids keep their length once a
+//! socket has been asked for.
 
 use super::current::{is_in_use, pool};
-use super::shown::shown;
-use godwit_transport::{Endpoint, ServerId};
+use super::shown::{ROOMY, shown};
+use godwit_transport::{CidIdentifier, Endpoint, ServerId};
 
 /// Has the ids show another number, or none. Once they have their length only the number can change, and not whether there
 /// is one.
@@ -15,6 +16,20 @@ pub(crate) fn set_server_id(wanted: Option<ServerId>) {
     shown.server_id = wanted;
     drop(shown);
     at_each(|endpoint| endpoint.set_server_id(wanted));
+}
+
+/// A listener has this identifier, or none.
+pub(crate) fn set_identifier(wanted: Option<CidIdentifier>) {
+    shown().identifier = wanted;
+    at_each(|endpoint| endpoint.set_cid_identifier(wanted));
+}
+
+/// Identifiers are going to be used: ids are to have room for them, unless they have their length. Then they go without.
+pub(crate) fn make_room_for_identifiers() {
+    if is_in_use() || std::mem::replace(&mut shown().is_roomy, true) {
+        return;
+    }
+    at_each(|endpoint| endpoint.set_cid_len(ROOMY));
 }
 
 fn at_each(change: impl Fn(&mut Endpoint)) {

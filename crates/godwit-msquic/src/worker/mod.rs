@@ -26,7 +26,7 @@ mod start;
 mod state;
 mod token_secrets;
 
-pub(crate) use balancing::set_server_id;
+pub(crate) use balancing::{make_room_for_identifiers, set_identifier, set_server_id};
 pub(crate) use current::{has_started, is_in_use, on_closed, on_opened, pool};
 pub(crate) use defence::set_retries_always;
 pub(crate) use delivery::deliver_all;

@@ -121,6 +121,7 @@ typedef struct pair_options {
     listener_hook on_listener;
     connection_hook on_server;
     connection_hook on_client;
+    void (*prepare_listener)(HQUIC it); /* Before it is started. */
     void (*prepare_server)(connection *it);
     void (*prepare_server_stream)(stream *it);
     void (*prepare_client_stream)(stream *it);

@@ -90,6 +90,7 @@ pair *open_pair(const pair_options *options) {
     QUIC_ADDR address = loopback(0);
     QUIC_BUFFER alpn = alpn_buffer(options->server_alpn);
     CHECK_OK(api->ListenerOpen(it->registration, on_listener_event, &it->listener, &it->listener.handle));
+    if (options->prepare_listener) options->prepare_listener(it->listener.handle);
     CHECK_OK(api->ListenerStart(it->listener.handle, &alpn, 1, &address));
     it->port = listener_port(it->listener.handle);
     open_client(it, &it->client);

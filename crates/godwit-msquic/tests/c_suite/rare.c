@@ -116,6 +116,72 @@ static void an_id_of_a_connection(const void *row) {
     close_pair(ends);
 }
 
+/* Both ends have ids of the same length, or neither has one. */
+static const struct common_row {
+    const char *name;
+    uint8_t server, client; /* Bytes of the ids; 0 is none. */
+    bool same;
+    bool connects;
+} common_rows[] = {
+    {"server_alone", 3, 0, true, false}, {"client_alone", 0, 3, true, false}, {"lengths_differ", 3, 4, true, false},
+    {"bytes_differ", 3, 3, false, true}, {"one_byte", 1, 1, true, true},      {"three_bytes", 3, 3, true, true},
+    {"five_bytes", 5, 5, true, true},    {"six_bytes", 6, 6, true, true},
+};
+
+static const uint8_t id_of_server[7] = {0, 0xc1, 0xc2, 0xc3, 0xc4, 0xc5, 0xc6};
+static uint8_t server_length;
+
+static void give_listener_an_id(HQUIC it) {
+    if (!server_length) return;
+    CHECK_OK(api->SetParam(it, QUIC_PARAM_LISTENER_CIBIR_ID, server_length + 1u, id_of_server));
+}
+
+static void ids_are_common(const void *row) {
+    const struct common_row *it = row;
+    uint8_t id[7] = {0, 0xc1, 0xc2, 0xc3, 0xc4, 0xc5, 0xc6}, on = 1;
+    if (!it->same) memset(id + 1, 0xd1, 6);
+    pair_options options = usual_options();
+    server_length = it->server;
+    options.prepare_listener = give_listener_an_id;
+    options.prepare_server_stream = prepare_end;
+    pair *ends = open_pair(&options);
+    relay *through = start_relay(ends->port);
+    ends->port = through->port;
+    CHECK_OK(api->SetParam(ends->client.handle, QUIC_PARAM_CONN_SHARE_UDP_BINDING, sizeof(on), &on));
+    if (it->client) {
+        CHECK_OK(api->SetParam(ends->client.handle, QUIC_PARAM_CONN_CIBIR_ID, it->client + 1u, id));
+    }
+    if (!it->connects) {
+        CHECK_PENDING(start_client(ends));
+        event why = WAIT_EVENT(&ends->client, QUIC_CONNECTION_EVENT_SHUTDOWN_INITIATED_BY_TRANSPORT);
+        CHECK_STATUS(QUIC_STATUS_CONNECTION_REFUSED, why.status);
+        CHECK_EQUAL(2, why.code);
+        WAIT_EVENT(&ends->client, QUIC_CONNECTION_EVENT_SHUTDOWN_COMPLETE);
+    } else {
+        connect_pair(ends);
+        carry_something(ends);
+        connection_id server = id_seen(through, &through->id_of_server);
+        connection_id client = id_seen(through, &through->id_of_client);
+        CHECK(server.length >= 9 && !memcmp(server.bytes + 2, id_of_server + 1, it->server));
+        CHECK(client.length >= 9 && !memcmp(client.bytes + 2, id + 1, it->client));
+    }
+    close_pair(ends);
+}
+
+/* The first thing that is set. */
+static void an_id_before_there_are_sockets(const void *row) {
+    (void)row;
+    uint8_t id[4] = {0, 9, 8, 7}, on = 1;
+    connection *it = keep(sizeof(*it));
+    HQUIC registration = open_registration();
+    CHECK_OK(api->ConnectionOpen(registration, on_connection_event, it, &it->handle));
+    CHECK_STATUS(QUIC_STATUS_INVALID_STATE, api->SetParam(it->handle, QUIC_PARAM_CONN_CIBIR_ID, sizeof(id), id));
+    CHECK_OK(api->SetParam(it->handle, QUIC_PARAM_CONN_SHARE_UDP_BINDING, sizeof(on), &on));
+    CHECK_OK(api->SetParam(it->handle, QUIC_PARAM_CONN_CIBIR_ID, sizeof(id), id));
+    api->ConnectionClose(it->handle);
+    api->RegistrationClose(registration);
+}
+
 static void an_id_of_a_listener_is_read(const void *row) {
     (void)row;
     uint8_t id[4] = {0, 9, 8, 7}, read[8] = {0};
@@ -231,8 +297,12 @@ void declare_rare(void) {
     for (size_t i = 0; i < sizeof(cibir_rows) / sizeof(*cibir_rows); i++) {
         add_case(CASE_ORDINARY, an_id_of_a_connection, &cibir_rows[i], "rare/cibir/%s", cibir_rows[i].name);
     }
+    for (size_t i = 0; i < sizeof(common_rows) / sizeof(*common_rows); i++) {
+        add_case(CASE_ORDINARY, ids_are_common, &common_rows[i], "rare/cibir_common/%s", common_rows[i].name);
+    }
 #define ADD(body) add_case(CASE_ORDINARY, body, NULL, "rare/%s", #body)
     ADD(a_listener_has_a_partition);
+    ADD(an_id_before_there_are_sockets);
     ADD(an_id_of_a_listener_is_read);
     ADD(keeps_alive_with_padding);
     ADD(many_connections);

@@ -14,6 +14,7 @@
 //! random bytes only then, and the number links the ids of all connections of a server, which is what it is for; ids are
 //! longer, so that none comes twice.
 
+use super::identifier::CidIdentifier;
 use godwit_base::{Rng, steering};
 use godwit_wire::ConnectionId;
 use siphasher::sip::SipHasher13;
@@ -26,6 +27,12 @@ const RANDOM: usize = steering::RANDOM_LEN;
 const SERVER_ID_AT: usize = 1;
 /// Bytes of ids with such a number at least: as many random ones as the shortest ids have otherwise, and two.
 const LEN_WITH_SERVER_ID: usize = 14;
+/// Bytes of ids that have an identifier of [`Cibir`](super::Cibir) at least: else too few would be left that are random.
+const LEN_WITH_IDENTIFIER: usize = 14;
+/// Bytes in front of that identifier, and behind a server's number.
+const BEFORE_IDENTIFIER: usize = 2;
+/// How often other random bytes are tried where an identifier leaves no place to say the shard: one of 256 will do.
+const TRIES: u32 = 8192;
 
 /// A server's number for load balancers, which its connection ids show in bytes 1 to 4 (see
 /// draft-ietf-quic-load-balancers, section 5.2, which is followed but for the first byte, which is random).
@@ -58,6 +65,8 @@ impl ServerId {
 pub(crate) struct Shown {
     /// To load balancers.
     pub(crate) server_id: Option<[u8; 4]>,
+    /// To whoever tells servers with one port apart.
+    pub(crate) identifier: Option<CidIdentifier>,
 }
 
 /// Makes connection ids, and tells from an id who made it.
@@ -66,6 +75,8 @@ pub struct CidCodec {
     len: usize,
     shard: u8,
     generation: u8,
+    /// Where identifiers are.
+    identifier_at: usize,
     steering: [u32; 4],
 }
 
@@ -98,6 +109,7 @@ impl CidCodec {
             len: len.clamp(Self::MIN_LEN, ConnectionId::MAX_LEN),
             shard,
             generation,
+            identifier_at: BEFORE_IDENTIFIER,
             steering: [low as u32, (low >> 32) as u32, high as u32, (high >> 32) as u32],
         }
     }
@@ -105,7 +117,12 @@ impl CidCodec {
     /// The same for ids that show a server's number: they have 14 bytes at least.
     pub(crate) const fn with_server_ids(self) -> Self {
         let len = if self.len < LEN_WITH_SERVER_ID { LEN_WITH_SERVER_ID } else { self.len };
-        CidCodec { len, ..self }
+        CidCodec { len, identifier_at: SERVER_ID_AT + 4 + BEFORE_IDENTIFIER, ..self }
+    }
+
+    /// Whether ids have a place for that.
+    const fn has_server_ids(&self) -> bool {
+        self.identifier_at > BEFORE_IDENTIFIER
     }
 
     /// Length of the ids issued, in bytes.
@@ -128,18 +145,50 @@ impl CidCodec {
     pub(crate) fn issue_with(&self, rng: &mut dyn Rng, shown: &Shown) -> ConnectionId {
         let mut bytes = [0; ConnectionId::MAX_LEN];
         rng.fill(bytes.get_mut(..self.len).unwrap_or_default());
-        if let (Some(number), Some(place)) = (shown.server_id, bytes.get_mut(SERVER_ID_AT..SERVER_ID_AT + 4))
-        {
+        let server_id = shown.server_id.filter(|_| self.has_server_ids());
+        if let (Some(number), Some(place)) = (server_id, bytes.get_mut(SERVER_ID_AT..SERVER_ID_AT + 4)) {
             place.copy_from_slice(&number);
         }
-        if let Some((random, rest)) = bytes.split_first_chunk_mut::<RANDOM>() {
+        match shown.identifier.filter(|_| self.len >= LEN_WITH_IDENTIFIER) {
+            None => self.say_who(&mut bytes),
+            Some(identifier) => self.identify(&mut bytes, identifier.as_bytes(), rng),
+        }
+        ConnectionId::new(bytes.get(..self.len).unwrap_or_default()).unwrap_or_default()
+    }
+
+    /// Writes shard and generation.
+    fn say_who(&self, id: &mut [u8; ConnectionId::MAX_LEN]) {
+        if let Some((random, rest)) = id.split_first_chunk_mut::<RANDOM>() {
             let [shard_mask, generation_mask] = self.masks(*random);
             if let Some([shard, generation]) = rest.first_chunk_mut::<2>() {
                 *shard = self.shard ^ shard_mask;
                 *generation = self.generation ^ generation_mask;
             }
         }
-        ConnectionId::new(bytes.get(..self.len).unwrap_or_default()).unwrap_or_default()
+    }
+
+    /// Writes an identifier, and shard and generation where it leaves place for them. Where it has the place of the shard, the
+    /// random bytes in front are chosen so that it says the shard; the generation is not said then, but the id is known
+    /// to the endpoint that issued it.
+    fn identify(&self, id: &mut [u8; ConnectionId::MAX_LEN], identifier: &[u8], rng: &mut dyn Rng) {
+        let taken = self.identifier_at..self.identifier_at.saturating_add(identifier.len());
+        if let Some(place) = id.get_mut(taken.clone()) {
+            place.copy_from_slice(identifier);
+        }
+        for _ in 0..TRIES {
+            let mut said = *id;
+            self.say_who(&mut said);
+            for at in [steering::SHARD_AT, steering::GENERATION_AT] {
+                if let (false, Some(place), Some(byte)) = (taken.contains(&at), id.get_mut(at), said.get(at))
+                {
+                    *place = *byte;
+                }
+            }
+            if id.get(steering::SHARD_AT) == said.get(steering::SHARD_AT) {
+                return;
+            }
+            rng.fill(id.get_mut(..BEFORE_IDENTIFIER).unwrap_or_default());
+        }
     }
 
     /// Who issued `dcid`, if one of us did.
@@ -196,7 +245,7 @@ mod tests {
     fn a_servers_number_stands_where_balancers_look_and_hides_nothing_that_is_needed() {
         let mut rng = SeededRng::new(8);
         let codec = CidCodec::new([7; 16], 8, 3, 9).with_server_ids();
-        let shown = Shown { server_id: Some([0xa1, 0xa2, 0xa3, 0xa4]) };
+        let shown = Shown { server_id: Some([0xa1, 0xa2, 0xa3, 0xa4]), identifier: None };
         let mut seen = std::collections::HashSet::new();
         for _ in 0..20_000 {
             let cid = codec.issue_with(&mut rng, &shown);
@@ -209,6 +258,37 @@ mod tests {
         assert_eq!(first.len(), 256, "the first byte is random");
         let lens = [8, 14, 20].map(|len| CidCodec::new([0; 16], len, 0, 0).with_server_ids().len());
         assert_eq!(lens, [14, 14, 20]);
+    }
+
+    #[test]
+    fn an_identifier_leaves_every_id_with_its_shard_and_different_from_others() {
+        let mut rng = SeededRng::new(9);
+        let plain = CidCodec::new([7; 16], 14, 3, 9);
+        for (codec, server_id, at) in
+            [(plain.clone(), None, 2), (plain.with_server_ids(), Some([0xa1, 0xa2, 0xa3, 0xa4]), 7)]
+        {
+            for len in 1..=CidIdentifier::MAX_LEN {
+                let bytes = &[0xc1, 0xc2, 0xc3, 0xc4, 0xc5, 0xc6][..len];
+                let shown = Shown { server_id, identifier: CidIdentifier::new(bytes) };
+                let mut seen = std::collections::HashSet::new();
+                for _ in 0..200 {
+                    let cid = codec.issue_with(&mut rng, &shown);
+                    assert_eq!((cid.len(), &cid.as_bytes()[at..at + len]), (14, bytes));
+                    assert_eq!(steering::shard_of(codec.steering_key(), cid.as_bytes(), 256), Some(3));
+                    assert!(server_id.is_none_or(|number| cid.as_bytes()[1..5] == number));
+                    assert!(seen.insert(cid), "no id comes twice");
+                    let said = at + len <= steering::GENERATION_AT;
+                    assert!(!said || codec.route(cid.as_bytes()) == Route::Ours, "{len}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn short_ids_have_no_identifier() {
+        let shown = Shown { server_id: None, identifier: CidIdentifier::new(&[0xc1; 6]) };
+        let cid = CidCodec::new([7; 16], 8, 3, 9).issue_with(&mut SeededRng::new(1), &shown);
+        assert_ne!(cid.as_bytes()[2..8], [0xc1; 6]);
     }
 
     #[test]

@@ -7,12 +7,14 @@
 //! recovery tokens.
 
 mod codec;
+mod identifier;
 mod local;
 mod remote;
 
 pub(crate) use codec::Route;
 pub(crate) use codec::Shown;
 pub use codec::{CidCodec, ServerId};
+pub use identifier::{Cibir, CidIdentifier};
 pub(crate) use local::AnnouncedId;
 pub(crate) use local::LocalCids;
 pub(crate) use remote::RemoteCids;

@@ -63,7 +63,7 @@ pub use migration::MigrateError;
 pub use stats::{ConnectionStats, PacketCounts};
 pub(crate) use versions::choose as choose_version;
 
-use crate::cid::{LocalCids, RemoteCids};
+use crate::cid::{CidIdentifier, LocalCids, RemoteCids};
 use crate::handshake::{Handshake, NewKeys};
 use crate::path::{PathKey, PathSet, Told};
 use crate::resumption::Network;
@@ -329,6 +329,11 @@ impl Machine {
     /// See [`crate::Connection::accept`].
     pub(crate) fn accept(&mut self, direction: Direction) -> Option<StreamId> {
         if self.wants_approval() { None } else { self.parts.streams.accept(direction) }
+    }
+
+    /// What the connection ids of this end have for others to see.
+    pub(crate) fn cid_identifier(&self) -> Option<CidIdentifier> {
+        self.config.cibir.identifier()
     }
 
     fn local_cid_len(&self) -> usize {

@@ -193,6 +193,7 @@ impl Negotiation {
             grease_quic_bit: config.grease_quic_bit,
             reset_stream_at: config.reset_stream_at,
             disable_1rtt_encryption: config.danger_without_encryption,
+            cibir_encoding: config.cibir.encoding(),
             timestamps: Timestamps { receive: config.timestamps, send: config.timestamps },
             version_information: Some(VersionInformation {
                 chosen: version,
@@ -226,6 +227,7 @@ impl Machine {
             .map_err(|error| WireError::new(TransportErrorCode::TRANSPORT_PARAMETER_ERROR, error.reason))?;
         self.observe_parameters(&parameters);
         self.negotiation.check(&parameters)?;
+        self.config.cibir.check(self.side, parameters.cibir_encoding)?;
         // Somebody on the path may have made one end believe in another version.
         let versions = parameters.version_information.as_ref();
         self.versions.check(self.side, self.version, versions)?;

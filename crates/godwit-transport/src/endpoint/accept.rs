@@ -110,7 +110,8 @@ impl Endpoint {
         let first = incoming.first;
         self.forget_incoming(key, &incoming);
         let answered = incoming.answered();
-        let shown = self.shown_at(first.path.local);
+        let identifier = config.transport.cibir.identifier();
+        let shown = Shown { identifier, ..self.shown_at(first.path.local) };
         let local_cid = answered.local_cid.unwrap_or_else(|| self.fresh_cid(&shown));
         let preferred = self.preferred_address(&config, &shown);
         let version = incoming.choose_version(self.config.upgrade_to);

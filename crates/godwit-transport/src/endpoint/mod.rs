@@ -41,7 +41,7 @@ pub use foreign::{Foreign, ForeignBatch};
 pub use incoming::Incoming;
 pub use older_generations::Begun;
 
-use crate::cid::{CidCodec, ServerId, Shown};
+use crate::cid::{CidCodec, CidIdentifier, ServerId, Shown};
 use crate::config::{ClientConfig, EndpointConfig, ServerConfig};
 use crate::connection::SendingMemory;
 use crate::connection::boundary::{ClientArgs, EndpointEvent};
@@ -279,7 +279,8 @@ impl Endpoint {
             return Err(ConnectError::TooManyConnections);
         }
         self.clock.advance(now);
-        let local_cid = self.fresh_cid(&Shown::default());
+        let identifier = config.transport.cibir.identifier();
+        let local_cid = self.fresh_cid(&Shown { server_id: None, identifier });
         let mut initial_dcid = [0; CidCodec::MIN_LEN];
         self.rng.fill(&mut initial_dcid);
         let Recalled(memory) = recalled;
@@ -430,11 +431,25 @@ impl Endpoint {
         self.config.secrets = secrets;
     }
 
-    /// Sets the number that connection ids show to load balancers. As their length may be another one then, there must be
-    /// neither connections nor handshakes yet; with either, nothing but the number changes, for ids that are given out from now on.
+    /// Sets the number that connection ids show to load balancers. As they may have another length with it, there must be
+    /// neither connections nor handshakes yet; with either, only another number can take the place of the one that there is.
     pub fn set_server_id(&mut self, server_id: Option<ServerId>) {
         self.config.server_id = server_id;
         if self.slots.is_empty() && self.incoming.is_empty() {
+            self.codec = codec_of(&self.config);
+        }
+    }
+
+    /// Sets the identifier in connection ids that are given out before it is known which settings hold.
+    pub const fn set_cid_identifier(&mut self, identifier: Option<CidIdentifier>) {
+        self.config.cid_identifier = identifier;
+    }
+
+    /// Sets the length of the connection ids, as [`EndpointConfig::cid_len`] does. Nothing happens if there are connections or
+    /// handshakes.
+    pub fn set_cid_len(&mut self, cid_len: usize) {
+        if self.slots.is_empty() && self.incoming.is_empty() {
+            self.config.cid_len = cid_len;
             self.codec = codec_of(&self.config);
         }
     }
@@ -507,15 +522,17 @@ impl Endpoint {
 
     /// What the ids of a server's connection show whose client reaches this address.
     fn shown_at(&self, local: Option<IpAddr>) -> Shown {
-        Shown { server_id: self.config.server_id.map(|server| server.at(local)) }
+        let server_id = self.config.server_id.map(|server| server.at(local));
+        Shown { server_id, identifier: self.config.cid_identifier }
     }
 
     /// What the ids of this connection show.
     fn shown_by(&self, connection: &Connection) -> Shown {
-        match connection.side() {
+        let shown = match connection.side() {
             Side::Server => self.shown_at(connection.machine.path_key().local),
             Side::Client => Shown::default(),
-        }
+        };
+        Shown { identifier: connection.machine.cid_identifier(), ..shown }
     }
 
     /// An id that nobody uses, which shows this.

@@ -5,6 +5,7 @@
 mod balancing;
 mod ending;
 mod hello;
+mod identifying;
 mod runs;
 mod sending;
 mod tickets;

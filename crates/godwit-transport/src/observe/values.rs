@@ -360,6 +360,7 @@ impl Value for Parameters<'_> {
             min_ack_delay,
             disable_1rtt_encryption,
             timestamps,
+            cibir_encoding: _,
             version_information: _,
         } = self.0;
         original_destination_cid.map(Cid).visit("original_destination_connection_id", visitor);

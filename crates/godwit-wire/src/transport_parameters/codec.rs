@@ -1,7 +1,8 @@
 //! Reading and writing the parameters.
 
 use super::{
-    ParameterError, PreferredAddress, Timestamps, TransportParameters, VersionInformation, VersionList,
+    CibirEncoding, ParameterError, PreferredAddress, Timestamps, TransportParameters, VersionInformation,
+    VersionList,
 };
 use crate::codec::{Malformed, VARINT_MAX, varint_len};
 use crate::{ConnectionId, NoRoom, Reader, ResetToken, Side, Writer};
@@ -30,6 +31,7 @@ mod id {
     pub(super) const VERSION_INFORMATION: u64 = 0x11;
     pub(super) const RESET_STREAM_AT: u64 = 0x1d;
     pub(super) const MAX_DATAGRAM_FRAME_SIZE: u64 = 0x20;
+    pub(super) const CIBIR_ENCODING: u64 = 0x1000;
     pub(super) const GREASE_QUIC_BIT: u64 = 0x2ab2;
     pub(super) const DISABLE_1RTT_ENCRYPTION: u64 = 0xbaad;
     pub(super) const ENABLE_TIMESTAMP: u64 = 0x7158;
@@ -111,6 +113,7 @@ const fn bit_of(number: u64) -> Option<u64> {
         id::MIN_ACK_DELAY => Some(1 << 62),
         id::DISABLE_1RTT_ENCRYPTION => Some(1 << 61),
         id::ENABLE_TIMESTAMP => Some(1 << 58),
+        id::CIBIR_ENCODING => Some(1 << 57),
         _ => None,
     }
 }
@@ -139,6 +142,7 @@ fn decode_one(
         id::INITIAL_SOURCE_CID => to.initial_source_cid = Some(cid(value)?),
         id::RETRY_SOURCE_CID => to.retry_source_cid = Some(cid(value)?),
         id::VERSION_INFORMATION => to.version_information = Some(version_information(value, sender)?),
+        id::CIBIR_ENCODING => to.cibir_encoding = Some(cibir_encoding(value)?),
         id::GREASE_QUIC_BIT => to.grease_quic_bit = true,
         id::RESET_STREAM_AT => to.reset_stream_at = true,
         id::DISABLE_1RTT_ENCRYPTION => to.disable_1rtt_encryption = true,
@@ -186,6 +190,16 @@ fn decode_number(to: &mut TransportParameters, number: u64, value: u64) -> Resul
 fn cid(value: &mut Reader<'_>) -> Result<ConnectionId, ParameterError> {
     let bytes = value.bytes(value.remaining())?;
     ConnectionId::new(bytes).ok_or(refused("a connection id is longer than 20 bytes"))
+}
+
+fn cibir_encoding(value: &mut Reader<'_>) -> Result<CibirEncoding, ParameterError> {
+    let (length, offset) = (u8::try_from(value.varint()?), u8::try_from(value.varint()?));
+    match (length, offset) {
+        (Ok(length @ 1..), Ok(offset)) if length.checked_add(offset).is_some() => {
+            Ok(CibirEncoding { length, offset })
+        }
+        _ => Err(refused("cibir_encoding is of no bytes, or reaches beyond 255")),
+    }
 }
 
 fn preferred_address(value: &mut Reader<'_>) -> Result<PreferredAddress, ParameterError> {
@@ -253,6 +267,13 @@ pub(super) fn encode(from: &TransportParameters, writer: &mut Writer<'_>, grease
         writer.varint(id::MIN_ACK_DELAY)?;
         writer.varint(varint_len(micros) as u64)?;
         writer.varint(micros)?;
+    }
+    if let Some(CibirEncoding { length, offset }) = from.cibir_encoding {
+        let (length, offset) = (u64::from(length), u64::from(offset));
+        writer.varint(id::CIBIR_ENCODING)?;
+        writer.varint(varint_len(length).saturating_add(varint_len(offset)) as u64)?;
+        writer.varint(length)?;
+        writer.varint(offset)?;
     }
     if let Some(address) = &from.preferred_address {
         encode_preferred_address(address, writer)?;

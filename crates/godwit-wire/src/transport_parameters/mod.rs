@@ -69,6 +69,8 @@ pub struct TransportParameters {
     pub disable_1rtt_encryption: bool,
     /// What the sender of the parameter does with TIMESTAMP frames (draft-huitema-quic-ts). Default nothing.
     pub timestamps: Timestamps,
+    /// Where connection ids of both ends are to have an identifier that stays (draft-banks-quic-cibir). Default none.
+    pub cibir_encoding: Option<CibirEncoding>,
     /// The version in use and those the sender could use (RFC 9368).
     pub version_information: Option<VersionInformation>,
 }
@@ -99,6 +101,7 @@ impl Default for TransportParameters {
             min_ack_delay: None,
             disable_1rtt_encryption: false,
             timestamps: Timestamps::default(),
+            cibir_encoding: None,
             version_information: None,
         }
     }
@@ -190,6 +193,16 @@ impl Timestamps {
     pub const fn number(self) -> u64 {
         self.receive as u64 | (self.send as u64) << 1
     }
+}
+
+/// Where an identifier stands in connection ids by which datagrams for several servers with one port are told apart
+/// (draft-banks-quic-cibir). Length and offset together are at most 255.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CibirEncoding {
+    /// Its length in bytes; not 0.
+    pub length: u8,
+    /// The bytes in front of it.
+    pub offset: u8,
 }
 
 /// Up to 16 versions in order of preference.

@@ -66,6 +66,7 @@ prop_compose! {
             min_ack_delay: small.2.then(|| Duration::from_micros(small.1 * 700)),
             disable_1rtt_encryption,
             timestamps: Timestamps { receive: small.0 & 1 != 0, send: small.3 },
+            cibir_encoding: small.3.then(|| CibirEncoding { length: (small.1 % 200) as u8 + 1, offset: small.0 * 2 }),
             version_information,
         }
     }
@@ -288,6 +289,7 @@ fn the_longest_list_fits() {
         reset_stream_at: true,
         disable_1rtt_encryption: true,
         timestamps: Timestamps { receive: true, send: true },
+        cibir_encoding: Some(CibirEncoding { length: 200, offset: 55 }),
         version_information: Some(VersionInformation { chosen: 1, available: VersionList::new(1..17) }),
     };
     assert!(encoded(&longest, u64::MAX).len() > 300);

@@ -10,11 +10,16 @@ use super::{Given, found};
 use crate::abi::parameters::connection as p;
 use crate::abi::{Handle, ParameterId, Status};
 use crate::found::with_connection;
+use crate::worker;
 
 /// Sets a parameter of the connection that a handle stands for, or the stream's.
 pub(super) fn set(handle: Handle, parameter: ParameterId, given: &Given<'_>) -> Result<(), Status> {
     if parameter == p::LOCAL_ADDRESS {
         return address::set_local(handle, given);
+    }
+    if parameter == p::CIBIR_ID {
+        // With no worker's lock held: it concerns all of them.
+        worker::make_room_for_identifiers();
     }
     found(with_connection(handle, |_, cx, state, key| set::set(cx, state, key, parameter, given)))
 }

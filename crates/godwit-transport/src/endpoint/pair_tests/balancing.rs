@@ -81,4 +81,6 @@ fn ids_keep_their_length_while_there_are_connections() {
     pair.run_millis(200);
     pair.server.set_server_id(Some(ServerId::LocalAddress));
     assert_eq!(pair.server.codec.len(), CidCodec::MIN_LEN);
+    let shown = pair.server.shown_at(Some([9; 4].into()));
+    assert_ne!(pair.server.fresh_cid(&shown).as_bytes()[1..5], [9; 4], "they have no place for it");
 }
