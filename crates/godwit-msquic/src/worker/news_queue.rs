@@ -1,161 +1,203 @@
 //! All that there is to tell, in order, from which what is for one connection or stream can be taken at once, however much there
 //! is for others.
 //!
-//! Everything has a number. What is for a connection, its streams included, is chained by numbers, and so is what is for a stream.
-//! What was taken out of turn leaves its place empty until everything before it is gone.
+//! Everything is in two or three lists: that of all there is, that of its connection, streams included, and that of its stream.
+//! Places of what was taken are used again.
 //!
-//! Invariant: a chain begins with the first place that is still there of those that are its own, and what is for one stream is
-//! taken in order.
+//! Invariant: a list has what is in the queue of its own, and nothing else, in the order in which it came.
 
 use super::news::News;
 use godwit_base::slab::Key;
-use std::collections::VecDeque;
+use std::num::NonZeroU32;
 
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct NewsQueue {
-    places: VecDeque<Place>,
-    /// The number of the first place.
-    first: u64,
-    connections: Chains,
-    streams: Chains,
+    places: Places,
+    all: Ends,
+    connections: Lists,
+    streams: Lists,
 }
+
+/// Where something is, counted from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct At(NonZeroU32);
 
 #[derive(Debug)]
 struct Place {
     news: Option<News>,
-    connection: Link,
-    stream: Link,
+    /// Of an empty place, the next one.
+    all: Neighbours,
+    connection: Neighbours,
+    stream: Neighbours,
 }
 
-/// Whose chain a place is in, and the number of the next one there.
+/// What comes before and after something in a list.
 #[derive(Debug, Default, Clone, Copy)]
-struct Link {
-    of: Option<Key>,
-    next: Option<u64>,
+struct Neighbours {
+    before: Option<At>,
+    next: Option<At>,
 }
 
-/// Chains by the small numbers of keys.
+/// The ends of a list.
+#[derive(Debug, Default, Clone, Copy)]
+struct Ends {
+    first: Option<At>,
+    last: Option<At>,
+}
+
+/// Which list is meant.
+type OfList = fn(&mut Place) -> &mut Neighbours;
+
 #[derive(Debug, Default)]
-struct Chains(Vec<Chain>);
-
-#[derive(Debug, Default, Clone, Copy)]
-struct Chain {
-    of: Option<Key>,
-    ends: Option<(u64, u64)>,
+struct Places {
+    places: Vec<Place>,
+    empty: Option<At>,
 }
 
-impl Chains {
-    fn find(&self, key: Key) -> Option<u64> {
-        let chain = self.0.get(key.index()).filter(|chain| chain.of == Some(key))?;
-        chain.ends.map(|(first, _)| first)
+/// Lists by the small numbers of keys.
+#[derive(Debug, Default)]
+struct Lists(Vec<(Option<Key>, Ends)>);
+
+impl Places {
+    fn get(&mut self, at: At) -> Option<&mut Place> {
+        self.places.get_mut((at.0.get() as usize).wrapping_sub(1))
     }
 
-    /// Puts a number at the end. The number that was there.
-    fn append(&mut self, key: Key, number: u64) -> Option<u64> {
+    /// Puts something where there is room. `None` if there is none left.
+    fn put(&mut self, news: News) -> Option<At> {
+        let neighbours = Neighbours::default();
+        if let Some(at) = self.empty {
+            let place = self.get(at)?;
+            let next = place.all.next;
+            *place = Place { news: Some(news), all: neighbours, connection: neighbours, stream: neighbours };
+            self.empty = next;
+            return Some(at);
+        }
+        let place = Place { news: Some(news), all: neighbours, connection: neighbours, stream: neighbours };
+        self.places.push(place);
+        u32::try_from(self.places.len()).ok().and_then(NonZeroU32::new).map(At)
+    }
+
+    /// Takes out what is in none of the lists any more.
+    fn take(&mut self, at: At) -> Option<News> {
+        let empty = self.empty;
+        let place = self.get(at)?;
+        let news = place.news.take()?;
+        place.all.next = empty;
+        self.empty = Some(at);
+        Some(news)
+    }
+
+    fn append(&mut self, ends: &mut Ends, list: OfList, at: At) {
+        let before = ends.last.replace(at);
+        match before.and_then(|before| self.get(before)) {
+            Some(before) => list(before).next = Some(at),
+            None => ends.first = Some(at),
+        }
+        if let Some(place) = self.get(at) {
+            list(place).before = before;
+        }
+    }
+
+    fn unlink(&mut self, ends: &mut Ends, list: OfList, at: At) {
+        let Some(Neighbours { before, next }) = self.get(at).map(|place| *list(place)) else { return };
+        match before.and_then(|before| self.get(before)) {
+            Some(before) => list(before).next = next,
+            None => ends.first = next,
+        }
+        match next.and_then(|next| self.get(next)) {
+            Some(next) => list(next).before = before,
+            None => ends.last = before,
+        }
+    }
+}
+
+impl Lists {
+    /// What there is for `key` comes first here.
+    fn first(&self, key: Key) -> Option<At> {
+        self.0.get(key.index()).filter(|(of, _)| *of == Some(key))?.1.first
+    }
+
+    /// The list of `key`, which nothing is in if another one had its place before.
+    fn list(&mut self, key: Key) -> Option<&mut Ends> {
         if self.0.len() <= key.index() {
-            self.0.resize(key.index().saturating_add(1), Chain::default());
+            self.0.resize(key.index().saturating_add(1), Default::default());
         }
-        let chain = self.0.get_mut(key.index())?;
-        // Another one that had the place before is gone.
-        let ends = chain.ends.filter(|_| chain.of == Some(key));
-        *chain = Chain { of: Some(key), ends: Some((ends.map_or(number, |(first, _)| first), number)) };
-        ends.map(|(_, last)| last)
+        let (of, ends) = self.0.get_mut(key.index())?;
+        if *of != Some(key) {
+            (*of, *ends) = (Some(key), Ends::default());
+        }
+        Some(ends)
     }
 
-    /// The chain begins with what follows `number`, if it began with that.
-    fn leave(&mut self, number: u64, link: Link) {
-        let Some(key) = link.of else { return };
-        let Some(chain) = self.0.get_mut(key.index()).filter(|chain| chain.of == Some(key)) else { return };
-        if let Some((first, last)) = chain.ends.filter(|(first, _)| *first == number) {
-            chain.ends = link.next.filter(|_| first != last).map(|next| (next, last));
-        }
+    /// The list of `key`, if its place is not another one's by now.
+    fn known(&mut self, key: Key) -> Option<&mut Ends> {
+        self.0.get_mut(key.index()).filter(|(of, _)| *of == Some(key)).map(|(_, ends)| ends)
+    }
+}
+
+/// Whose it is.
+const fn owners(news: &News) -> (Option<Key>, Option<Key>) {
+    match news {
+        News::Incoming(_) => (None, None),
+        News::Connection(connection, _) => (Some(*connection), None),
+        News::Stream(connection, stream, _) => (Some(*connection), Some(*stream)),
     }
 }
 
 impl NewsQueue {
     /// Puts something at the end.
     pub(crate) fn push(&mut self, news: News) {
-        let number = self.first.wrapping_add(self.places.len() as u64);
-        let (connection, stream) = match &news {
-            News::Incoming(_) => (None, None),
-            News::Connection(connection, _) => (Some(*connection), None),
-            News::Stream(connection, stream, _) => (Some(*connection), Some(*stream)),
-        };
-        if let Some(before) = connection.and_then(|key| self.connections.append(key, number))
-            && let Some(place) = self.at(before)
-        {
-            place.connection.next = Some(number);
+        let (connection, stream) = owners(&news);
+        let Some(at) = self.places.put(news) else { return };
+        self.places.append(&mut self.all, |place| &mut place.all, at);
+        if let Some(list) = connection.and_then(|key| self.connections.list(key)) {
+            self.places.append(list, |place| &mut place.connection, at);
         }
-        if let Some(before) = stream.and_then(|key| self.streams.append(key, number))
-            && let Some(place) = self.at(before)
-        {
-            place.stream.next = Some(number);
+        if let Some(list) = stream.and_then(|key| self.streams.list(key)) {
+            self.places.append(list, |place| &mut place.stream, at);
         }
-        let link = |of| Link { of, next: None };
-        self.places.push_back(Place { news: Some(news), connection: link(connection), stream: link(stream) });
     }
 
     /// Takes what comes first.
     pub(crate) fn pop(&mut self) -> Option<News> {
-        self.drop_empty_places();
-        let news = self.take(self.first);
-        self.drop_empty_places();
-        news
+        self.take(self.all.first?)
     }
 
     /// Takes what comes first for this connection or one of its streams.
     pub(crate) fn pop_of_connection(&mut self, connection: Key) -> Option<News> {
-        loop {
-            let number = self.connections.find(connection)?;
-            let link = self.at(number)?.connection;
-            let news = self.take(number);
-            self.connections.leave(number, link);
-            if news.is_some() {
-                self.drop_empty_places();
-                return news;
-            }
-        }
+        self.take(self.connections.first(connection)?)
     }
 
     /// Takes what comes first for this stream.
     pub(crate) fn pop_of_stream(&mut self, stream: Key) -> Option<News> {
-        let news = self.streams.find(stream).and_then(|number| self.take(number));
-        self.drop_empty_places();
-        news
+        self.take(self.streams.first(stream)?)
     }
 
     /// Drops what is for this connection itself.
     pub(crate) fn forget_connection(&mut self, connection: Key) {
-        let mut next = self.connections.find(connection);
-        while let Some(number) = next {
-            let Some(place) = self.at(number) else { break };
+        let mut next = self.connections.first(connection);
+        while let Some(at) = next {
+            let Some(place) = self.places.get(at) else { break };
             next = place.connection.next;
             if matches!(place.news, Some(News::Connection(..))) {
-                self.take(number);
+                self.take(at);
             }
         }
-        self.drop_empty_places();
     }
 
-    fn at(&mut self, number: u64) -> Option<&mut Place> {
-        let index = usize::try_from(number.wrapping_sub(self.first)).ok()?;
-        self.places.get_mut(index)
-    }
-
-    /// Takes what is at this number, which its stream's chain begins with, if it is for one.
-    fn take(&mut self, number: u64) -> Option<News> {
-        let place = self.at(number)?;
-        let (news, link) = (place.news.take()?, place.stream);
-        self.streams.leave(number, link);
-        Some(news)
-    }
-
-    fn drop_empty_places(&mut self) {
-        while let Some(place) = self.places.pop_front_if(|place| place.news.is_none()) {
-            self.connections.leave(self.first, place.connection);
-            self.first = self.first.wrapping_add(1);
+    fn take(&mut self, at: At) -> Option<News> {
+        let (connection, stream) = owners(self.places.get(at)?.news.as_ref()?);
+        self.places.unlink(&mut self.all, |place| &mut place.all, at);
+        // What is left for one whose place is another one's by now is in no list but that of all.
+        if let Some(list) = connection.and_then(|key| self.connections.known(key)) {
+            self.places.unlink(list, |place| &mut place.connection, at);
         }
+        if let Some(list) = stream.and_then(|key| self.streams.known(key)) {
+            self.places.unlink(list, |place| &mut place.stream, at);
+        }
+        self.places.take(at)
     }
 }
 
@@ -234,7 +276,7 @@ mod tests {
                         simple.retain(|(_, connection, stream)| *connection != of || stream.is_some());
                     }
                 }
-                prop_assert_eq!(queue.places.is_empty(), simple.is_empty());
+                prop_assert_eq!(queue.all.first.is_none(), simple.is_empty());
             }
         }
     }
@@ -255,6 +297,6 @@ mod tests {
         assert_eq!(number_of(queue.pop_of_stream(second)), Some(2));
         assert_eq!(number_of(queue.pop_of_stream(second)), None);
         assert_eq!(number_of(queue.pop()), Some(1));
-        assert!(queue.places.is_empty());
+        assert!(queue.all.first.is_none());
     }
 }
