@@ -8,9 +8,10 @@ use crate::abi::{
 use crate::context::Context;
 use crate::handle::{self, Kind};
 use crate::stream::{Request, Start, Stream};
-use crate::worker::TurnOf;
+use crate::worker::{Gate, TurnOf};
 use godwit_transport::Direction;
 use std::ffi::c_void;
+use std::sync::Arc;
 
 pub(super) unsafe extern "C" fn open(
     connection: Handle,
@@ -42,8 +43,10 @@ pub(super) unsafe extern "C" fn open(
         if flags.contains(StreamOpenFlags::APP_OWNED_BUFFERS) {
             opened.receiving.receive_into_own();
         }
-        let opened = state.streams.insert(opened);
-        owner.all_streams.insert(opened);
+        let opened = state.streams.insert_with(|key| {
+            opened.number = owner.streams.add(key);
+            opened
+        });
         Ok(state.stream_handle(opened))
     });
     match opened.unwrap_or(Err(Status::INVALID_PARAMETER)) {
@@ -58,12 +61,15 @@ pub(super) unsafe extern "C" fn open(
 
 pub(super) unsafe extern "C" fn close(stream: Handle) {
     let Some(found) = Found::of(stream, Kind::Stream) else { return };
+    // In a callback, what is left is told here.
+    let gate = (!found.worker.is_current()).then(Arc::<Gate>::default);
     let closing = found.stream(|cx, state, key| {
         state.release_place(cx, key);
-        Some((key, state.close_stream(cx, key)?))
+        state.close_stream(cx, key, gate.clone()).then_some(key)
     });
-    let Some((key, gate)) = closing.flatten() else { return };
-    found.worker.tell_rest(TurnOf::Stream(key), Some(&gate));
+    if let Some(key) = closing.flatten() {
+        found.worker.tell_rest(TurnOf::Stream(key), gate.as_deref());
+    }
 }
 
 pub(super) unsafe extern "C" fn start(stream: Handle, flags: StreamStartFlags) -> Status {

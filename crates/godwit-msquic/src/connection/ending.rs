@@ -119,7 +119,7 @@ impl State {
             if let Some(news) = end.news().filter(|_| is_owned) {
                 self.tell_connection(key, news);
             }
-            for stream in self.connections.get(key).map(|it| it.all_streams.clone()).unwrap_or_default() {
+            for stream in self.streams_of(key) {
                 self.end_stream(cx, stream);
             }
             self.end_datagrams(key);
@@ -253,8 +253,7 @@ impl State {
             self.forget_place(conn);
         }
         self.news.forget_connection(key);
-        let streams = self.connections.get(key).map(|it| it.all_streams.clone()).unwrap_or_default();
-        for stream in streams {
+        for stream in self.streams_of(key) {
             if self.streams.get(stream).is_some_and(|stream| !stream.is_owned) {
                 self.forget_stream(stream);
             }
@@ -262,9 +261,14 @@ impl State {
         self.remove_forgotten(key);
     }
 
+    /// All streams of a connection, which may go meanwhile.
+    fn streams_of(&self, key: Key) -> Vec<Key> {
+        self.connections.get(key).map(|connection| connection.streams.all().collect()).unwrap_or_default()
+    }
+
     /// Removes a connection whose handle is closed, with the last of its streams.
     pub(crate) fn remove_forgotten(&mut self, key: Key) {
-        let is_last = |it: &&mut crate::connection::Connection| it.is_forgotten && it.all_streams.is_empty();
+        let is_last = |it: &&mut crate::connection::Connection| it.is_forgotten && it.streams.is_empty();
         let Some(connection) = self.connections.get_mut(key).filter(is_last) else { return };
         self.unused_sockets.extend(connection.own_socket.take());
         // The registration may be waiting for this one; the callback in which it was closed has to end first.

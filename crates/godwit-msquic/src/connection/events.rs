@@ -84,7 +84,7 @@ impl State {
         if let (Some(ip), Some(local)) = (transport.local(), &mut connection.local) {
             local.set_ip(ip);
         }
-        let (streams, is_server) = (connection.all_streams.clone(), connection.is_server);
+        let (streams, is_server): (Vec<_>, _) = (connection.streams.all().collect(), connection.is_server);
         let wants_reliable = connection.setting(Setting::ReliableResetEnabled) != 0;
         let wants_times = connection.setting(Setting::OneWayDelayEnabled) != 0;
         let timestamps = transport.timestamps();
@@ -245,7 +245,7 @@ impl State {
     fn tell_ideal_send_buffers(&mut self, cx: &mut ShardCx<'_>, key: Key) {
         let Some(connection) = self.connections.get(key) else { return };
         let sends = |stream: &Key| self.streams.get(*stream).is_some_and(|stream| stream.sending.is_open());
-        for stream in connection.all_streams.iter().copied().filter(sends).collect::<Vec<_>>() {
+        for stream in connection.streams.all().filter(sends).collect::<Vec<_>>() {
             self.tell_ideal_send_buffer(cx, stream);
         }
     }

@@ -13,6 +13,7 @@ mod outstanding_datagrams;
 mod resumption;
 pub(crate) mod shared_sockets;
 mod start;
+mod stream_table;
 
 pub(crate) use accept::Offer;
 pub(crate) use ending::End;
@@ -30,13 +31,14 @@ use crate::worker::Gate;
 use bytes::Bytes;
 use godwit_base::SocketId;
 use godwit_base::slab::Key;
-use godwit_transport::{ConnKey, ConnectionStats, Direction, IncomingKey, StreamId};
+use godwit_transport::{ConnKey, ConnectionStats, Direction, IncomingKey};
 pub(crate) use outstanding_datagrams::Datagram;
 use outstanding_datagrams::Datagrams;
 use resumption::Resumption;
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use stream_table::StreamTable;
 
 /// The transport's code for whatever goes wrong here (RFC 9000 section 20.1).
 const INTERNAL_ERROR: u64 = 0x1;
@@ -76,9 +78,7 @@ pub(crate) struct Connection {
     /// Settings of this connection only.
     pub(crate) settings: SettingValues,
     pub(crate) resumption: Resumption,
-    /// Streams by id, and all there are handles of.
-    pub(crate) streams: HashMap<StreamId, Key>,
-    pub(crate) all_streams: BTreeSet<Key>,
+    pub(crate) streams: StreamTable,
     numbers: [StreamNumbers; 2],
     pub(crate) local: Option<SocketAddr>,
     pub(crate) remote: Option<SocketAddr>,
@@ -133,8 +133,7 @@ impl Connection {
             closing: None,
             settings: SettingValues::default(),
             resumption: Resumption::default(),
-            streams: HashMap::new(),
-            all_streams: BTreeSet::new(),
+            streams: StreamTable::default(),
             numbers: Default::default(),
             local: None,
             remote: None,

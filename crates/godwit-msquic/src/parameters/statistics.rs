@@ -140,7 +140,7 @@ pub(crate) fn of_network(connection: &Connection, transport: Option<&Transport>)
     NetworkStatistics {
         bytes_in_flight: short(stats.bytes_in_flight),
         posted_bytes: transport
-            .map_or(0, |it| connection.streams.keys().filter_map(|id| it.buffered(*id)).sum()),
+            .map_or(0, |it| connection.streams.ids().filter_map(|id| it.buffered(id)).sum()),
         ideal_bytes: transport.map_or(0, Transport::ideal_buffer_of_all),
         smoothed_rtt: micros(stats.rtt).into(),
         congestion_window: short(stats.window),

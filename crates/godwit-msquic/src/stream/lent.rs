@@ -4,11 +4,16 @@
 //! then. That is the moment from which on the application may use it again, and no other is.
 
 use godwit_base::slab::Key;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Which memory was given back, to be told.
 #[derive(Debug, Default)]
-pub(crate) struct GivenBack(Mutex<Vec<Loan>>);
+pub(crate) struct GivenBack {
+    loans: Mutex<Vec<Loan>>,
+    /// There are some: mostly there are none, and who asks need not lock.
+    are_some: AtomicBool,
+}
 
 /// A send of a stream: the memory of all its buffers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,18 +25,25 @@ pub(crate) struct Loan {
 }
 
 impl GivenBack {
-    /// Takes what was given back since it was taken last.
-    pub(crate) fn take(&self) -> Vec<Loan> {
-        let mut loans = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if loans.is_empty() { Vec::new() } else { std::mem::take(&mut loans) }
+    /// Exchanges what was given back since it was taken last for `into`, which is to be empty. False if there is nothing.
+    pub(crate) fn take(&self, into: &mut Vec<Loan>) -> bool {
+        if !self.are_some.load(Ordering::Acquire) {
+            return false;
+        }
+        let mut loans = self.loans.lock().unwrap_or_else(PoisonError::into_inner);
+        self.are_some.store(false, Ordering::Release);
+        std::mem::swap(&mut *loans, into);
+        true
     }
 
     fn push(&self, loan: Loan) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(loan);
+        let mut loans = self.loans.lock().unwrap_or_else(PoisonError::into_inner);
+        loans.push(loan);
+        self.are_some.store(true, Ordering::Release);
     }
 }
 
-/// A loan that ends when the last of its buffers is dropped.
+/// A loan that ends when it is dropped: with its buffer, or the last of its buffers, which share it.
 #[derive(Debug)]
 pub(crate) struct OpenLoan {
     loan: Loan,
@@ -40,8 +52,8 @@ pub(crate) struct OpenLoan {
 
 impl OpenLoan {
     /// It will be given back to `to`.
-    pub(crate) fn new(loan: Loan, to: Arc<GivenBack>) -> Arc<Self> {
-        Arc::new(OpenLoan { loan, to })
+    pub(crate) const fn new(loan: Loan, to: Arc<GivenBack>) -> Self {
+        OpenLoan { loan, to }
     }
 }
 
@@ -51,30 +63,30 @@ impl Drop for OpenLoan {
     }
 }
 
-/// One buffer of the application's.
+/// One buffer of the application's, with its loan, or its share of that.
 #[derive(Debug)]
-pub(crate) struct LentBuffer {
+pub(crate) struct LentBuffer<L> {
     start: *const u8,
     length: usize,
-    _loan: Arc<OpenLoan>,
+    _loan: L,
 }
 
 // SAFETY: it is only read, and whoever lends it leaves it as it is until it is given back, on whatever thread.
-unsafe impl Send for LentBuffer {}
+unsafe impl<L: Send> Send for LentBuffer<L> {}
 // SAFETY: as above.
-unsafe impl Sync for LentBuffer {}
+unsafe impl<L: Sync> Sync for LentBuffer<L> {}
 
-impl LentBuffer {
+impl<L> LentBuffer<L> {
     /// A buffer that is read until it is dropped.
     ///
     /// # Safety
     /// There are `length` bytes at `start`, which stay there and as they are until the loan has been given back.
-    pub(crate) const unsafe fn new(start: *const u8, length: usize, loan: Arc<OpenLoan>) -> Self {
+    pub(crate) const unsafe fn new(start: *const u8, length: usize, loan: L) -> Self {
         LentBuffer { start, length, _loan: loan }
     }
 }
 
-impl AsRef<[u8]> for LentBuffer {
+impl<L> AsRef<[u8]> for LentBuffer<L> {
     fn as_ref(&self) -> &[u8] {
         if self.length == 0 {
             return &[];
@@ -95,7 +107,7 @@ mod tests {
         let given_back = Arc::new(GivenBack::default());
         let loan = Loan { stream: Slab::new().insert(()), send: 7 };
         let memory = [1, 2, 3];
-        let open = OpenLoan::new(loan, Arc::clone(&given_back));
+        let open = Arc::new(OpenLoan::new(loan, Arc::clone(&given_back)));
         let buffers = [0..2, 2..3].map(|range| {
             let part = &memory[range];
             // SAFETY: the memory is that of this test, and longer there than the buffers.
@@ -106,10 +118,12 @@ mod tests {
         let [first, second] = buffers;
         assert_eq!((&first[..], &second[..]), (&[1, 2][..], &[3][..]));
         drop((first, second));
-        assert!(given_back.take().is_empty());
+        let mut taken = Vec::new();
+        assert!(!given_back.take(&mut taken));
         drop(rest.split_off(1));
         drop(rest);
-        assert_eq!(given_back.take(), [loan]);
-        assert!(given_back.take().is_empty());
+        assert!(given_back.take(&mut taken));
+        assert_eq!(taken, [loan]);
+        assert!(!given_back.take(&mut Vec::new()));
     }
 }

@@ -14,7 +14,7 @@ mod sending;
 mod shutdown;
 mod start;
 
-pub(crate) use lent::GivenBack;
+pub(crate) use lent::{GivenBack, Loan};
 pub(crate) use receiving::{Receiving, Shown};
 pub(crate) use sending::{Request, Sending};
 
@@ -29,6 +29,8 @@ use std::sync::Arc;
 pub(crate) struct Stream {
     /// The connection that it belongs to.
     pub(crate) connection: Key,
+    /// Its number among those of the connection.
+    pub(crate) number: u64,
     pub(crate) direction: Direction,
     /// This end has opened it.
     pub(crate) is_local: bool,
@@ -90,6 +92,7 @@ impl Stream {
     ) -> Self {
         Stream {
             connection,
+            number: 0,
             direction,
             is_local: true,
             handler,

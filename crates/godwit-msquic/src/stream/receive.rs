@@ -9,9 +9,11 @@ use super::receiving::{Showing, Shown};
 use crate::abi::{Buffer, ReceiveFlags, Status};
 use crate::connection::End;
 use crate::worker::{State, StreamNews};
+use bytes::Bytes;
 use godwit_base::slab::Key;
 use godwit_engine::ShardCx;
 use godwit_transport::{ReadChunk, ReadError};
+use std::collections::VecDeque;
 
 /// The transport's code for data that there is no room for (RFC 9000 section 20.1).
 const FLOW_CONTROL_ERROR: u64 = 0x3;
@@ -121,10 +123,17 @@ impl State {
         self.settle_stream(key);
     }
 
-    /// The callback has returned, and has left `total` as what it has taken.
-    pub(crate) fn on_shown(&mut self, cx: &mut ShardCx<'_>, key: Key, status: Status, total: u64) {
+    /// The callback has returned that was shown `pieces`, and has left `total` as what it has taken.
+    pub(crate) fn on_shown(
+        &mut self,
+        cx: &mut ShardCx<'_>,
+        key: Key,
+        pieces: VecDeque<Bytes>,
+        (status, total): (Status, u64),
+    ) {
         let Some(stream) = self.streams.get_mut(key) else { return };
         let receiving = &mut stream.receiving;
+        receiving.take_back(pieces);
         let Showing::InCallback { taken, enabled } = receiving.showing else { return };
         let shown = receiving.held_bytes;
         receiving.showing = Showing::No;

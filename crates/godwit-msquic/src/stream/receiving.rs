@@ -56,10 +56,10 @@ pub(super) enum Showing {
     Kept { bytes: u64 },
 }
 
-/// What the application is shown.
+/// What the application is shown. While it is, the pieces are here and not with the stream, which may go meanwhile.
 #[derive(Debug)]
 pub(crate) struct Shown {
-    pub(crate) pieces: Vec<Bytes>,
+    pub(crate) pieces: VecDeque<Bytes>,
     pub(crate) offset: u64,
     pub(crate) bytes: u64,
     pub(crate) flags: ReceiveFlags,
@@ -161,9 +161,16 @@ impl Receiving {
             self.is_enabled = true;
             self.held.drain(..).map(|piece| self.kept.keep(piece)).collect()
         } else {
-            self.held.iter().cloned().collect()
+            std::mem::take(&mut self.held)
         };
         Shown { pieces, offset, bytes, flags: fin.union(early) }
+    }
+
+    /// The callback has returned to which this was shown.
+    pub(super) fn take_back(&mut self, shown: VecDeque<Bytes>) {
+        if !self.several {
+            self.held = shown;
+        }
     }
 
     /// Bytes that can be fetched now.

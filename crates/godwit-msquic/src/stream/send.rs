@@ -31,27 +31,19 @@ impl State {
         let length = request.buffers.iter().map(|buffer| u64::from(buffer.length)).sum();
         stream.sending.queued_bytes = stream.sending.queued_bytes.saturating_add(length);
         let loan = OpenLoan::new(Loan { stream: key, send: number }, given_back);
-        let lend = |buffer: &Buffer| {
-            // SAFETY: the caller promises it.
-            let lent = unsafe { LentBuffer::new(buffer.buffer, buffer.length as usize, Arc::clone(&loan)) };
-            Bytes::from_owner(lent)
-        };
-        let buffers = request.buffers.iter().filter(|buffer| buffer.length > 0).map(lend).collect();
         stream.sending.outstanding.push_back(Outstanding {
             number,
             context: request.context,
             is_given_back: false,
         });
         let may_be_early = request.flags.contains(SendFlags::ALLOW_ZERO_RTT);
-        // With no bytes at all it is given back at once, which is told after those before it.
-        let unsent = Unsent { buffers, may_be_early };
         stream.sending.cancels_on_loss |= request.flags.contains(SendFlags::CANCEL_ON_LOSS);
-        stream.sending.queue.push_back(unsent);
+        // SAFETY: the caller promises it.
+        unsafe { lend(request.buffers, loan, |bytes| stream.sending.queue.push_back(Unsent { bytes, may_be_early })) };
         if request.flags.contains(SendFlags::FIN) {
             stream.sending.want_finish();
         }
         stream.sending.is_delayed = request.flags.contains(SendFlags::DELAY_SEND);
-        drop(loan);
     }
 
     /// Hands the transport what it has room for.
@@ -73,29 +65,25 @@ impl State {
         if early == EarlyDataStatus::Rejected {
             sending.early_bytes = 0;
         }
-        'requests: while let Some(unsent) = sending.queue.front_mut() {
-            if !is_connected && !unsent.may_be_early {
+        while let Some(Unsent { bytes, may_be_early }) = sending.queue.front_mut() {
+            if !is_connected && !*may_be_early {
                 break;
             }
-            while let Some(buffer) = unsent.buffers.front_mut() {
-                let before = buffer.len();
+            if !bytes.is_empty() {
+                let before = bytes.len();
                 let outcome = match copies {
-                    false => transport.write_from(id, buffer),
-                    true => copy_into(transport, id, buffer),
+                    false => transport.write_from(id, bytes),
+                    true => copy_into(transport, id, bytes),
                 };
-                let taken = before.saturating_sub(buffer.len());
+                let taken = before.saturating_sub(bytes.len());
                 changed |= taken > 0;
                 if early == EarlyDataStatus::Offered {
                     sending.early_bytes = sending.early_bytes.saturating_add(taken as u64);
                 }
-                if outcome.is_err() {
-                    // Why, an event says.
-                    break 'requests;
+                // Why it failed, an event says.
+                if outcome.is_err() || !bytes.is_empty() {
+                    break;
                 }
-                if !buffer.is_empty() {
-                    break 'requests;
-                }
-                unsent.buffers.pop_front();
             }
             sending.queue.pop_front();
         }
@@ -119,18 +107,16 @@ impl State {
 
     /// Learns what was given back, and has it told.
     pub(crate) fn take_given_back(&mut self) {
-        loop {
-            let loans = self.given_back.take();
-            if loans.is_empty() {
-                return;
-            }
-            for loan in loans {
+        let mut loans = std::mem::take(&mut self.ended_loans);
+        while self.given_back.take(&mut loans) {
+            for loan in loans.drain(..) {
                 if let Some(stream) = self.streams.get_mut(loan.stream) {
                     stream.sending.on_given_back(loan.send);
                     self.settle_stream(loan.stream);
                 }
             }
         }
+        self.ended_loans = loans;
     }
 
     /// What a send is refused for.
@@ -142,6 +128,31 @@ impl State {
         }
         (!stream.sending.is_open() || connection.closed_locally).then_some(Status::INVALID_STATE)
     }
+}
+
+/// Lends buffers, which together are a loan. Where there are no bytes, there is one without any, and the loan is at its end.
+///
+/// # Safety
+/// The memory of the buffers stays there and as it is until the loan has ended.
+unsafe fn lend(buffers: &[Buffer], loan: OpenLoan, mut queue: impl FnMut(Bytes)) {
+    let mut buffers = buffers.iter().filter(|buffer| buffer.length > 0).peekable();
+    let Some(first) = buffers.next() else { return queue(Bytes::new()) };
+    if buffers.peek().is_none() {
+        // SAFETY: the caller promises it.
+        return queue(Bytes::from_owner(unsafe { lent(first, loan) }));
+    }
+    let loan = Arc::new(loan);
+    for buffer in std::iter::once(first).chain(buffers) {
+        // SAFETY: the caller promises it.
+        queue(Bytes::from_owner(unsafe { lent(buffer, Arc::clone(&loan)) }));
+    }
+}
+
+/// # Safety
+/// As [`LentBuffer::new`].
+unsafe fn lent<L>(buffer: &Buffer, loan: L) -> LentBuffer<L> {
+    // SAFETY: the caller promises it.
+    unsafe { LentBuffer::new(buffer.buffer, buffer.length as usize, loan) }
 }
 
 /// Copies as much as there is room for.

@@ -52,9 +52,10 @@ pub(super) enum Finish {
     Said,
 }
 
+/// A buffer of a request, or none: a request without any bytes is there as well.
 #[derive(Debug)]
 pub(super) struct Unsent {
-    pub(super) buffers: VecDeque<Bytes>,
+    pub(super) bytes: Bytes,
     pub(super) may_be_early: bool,
 }
 

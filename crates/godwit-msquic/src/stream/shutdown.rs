@@ -149,15 +149,16 @@ impl State {
         }
     }
 
-    /// The application closes the handle. What it has not been told is told before the gate opens that is returned.
-    pub(crate) fn close_stream(&mut self, cx: &mut ShardCx<'_>, key: Key) -> Option<Arc<Gate>> {
-        let stream = self.streams.get_mut(key).filter(|stream| !stream.is_closed)?;
+    /// The application closes the handle. True if there is something that is to be told before the close returns: where another
+    /// thread does that, `gate` opens when it is done. Else nothing is left of the stream.
+    pub(crate) fn close_stream(&mut self, cx: &mut ShardCx<'_>, key: Key, gate: Option<Arc<Gate>>) -> bool {
+        let Some(stream) = self.streams.get_mut(key).filter(|stream| !stream.is_closed) else { return false };
         stream.is_closed = true;
-        let gate = Arc::new(Gate::default());
-        stream.closing = Some(Arc::clone(&gate));
+        let is_waited_for = gate.is_some();
+        stream.closing = gate;
         let was_started = stream.start != Start::No;
         self.want_nothing_reliable(key);
-        let stream = self.streams.get_mut(key)?;
+        let Some(stream) = self.streams.get_mut(key) else { return false };
         if !stream.is_complete && was_started {
             let flags = StreamShutdownFlags::ABORT.union(StreamShutdownFlags::IMMEDIATE);
             self.shut_stream_down(cx, key, flags, 0);
@@ -167,7 +168,11 @@ impl State {
             self.take_given_back();
             self.settle_stream(key);
         }
+        if !is_waited_for && !self.news.has_for_stream(key) {
+            self.forget_stream(key);
+            return false;
+        }
         self.tell_stream(key, StreamNews::HandleClosed);
-        Some(gate)
+        true
     }
 }

@@ -67,7 +67,7 @@ impl State {
         }
         let side = if connection.is_server { Side::Server } else { Side::Client };
         let id = opened.unwrap_or_else(|| StreamId::new(side, direction, index));
-        connection.streams.insert(id, key);
+        connection.streams.name(id, key);
         stream.id = Some(id);
         stream.start_flags = flags;
         stream.start = if opened.is_some() { Start::Open } else { Start::Blocked };

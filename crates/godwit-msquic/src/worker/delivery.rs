@@ -26,6 +26,7 @@ use bytes::Bytes;
 use godwit_base::slab::Key;
 use godwit_engine::ShardCx;
 use godwit_transport::Direction;
+use std::collections::VecDeque;
 use std::ptr::null;
 
 /// What is told between two looks at the network, at most.
@@ -62,7 +63,7 @@ enum Answer {
     Certificate(Key, Status, TlsAlertCode),
     Resumed(Key, Status),
     StreamStarted(Key, StreamOpenFlags, Status),
-    Received(Key, Status, u64),
+    Received(Key, VecDeque<Bytes>, (Status, u64)),
     MemoryWanted(Key),
     CanceledOnLoss(Key, u64),
 }
@@ -98,6 +99,8 @@ fn deliver_some<R>(
 ) -> (bool, R) {
     let mut answer = Answer::None;
     let mut told = 0;
+    // Memory for the list of what is received.
+    let mut buffers = Vec::new();
     loop {
         let next = worker.visit(|cx, state| {
             state.take_in(cx, std::mem::replace(&mut answer, Answer::None));
@@ -109,7 +112,7 @@ fn deliver_some<R>(
             call.ok_or_else(|| look(cx, state))
         });
         match next {
-            Ok(call) => answer = call.make(),
+            Ok(call) => answer = call.make(&mut buffers),
             Err(found) => return (told > 0, found),
         }
         told = told.saturating_add(1);
@@ -118,7 +121,7 @@ fn deliver_some<R>(
 
 impl Call {
     /// Calls the application.
-    fn make(self) -> Answer {
+    fn make(self, buffers: &mut Vec<Buffer>) -> Answer {
         match self {
             Call::Listener(offer, connection) => {
                 let status = tell_listener(&offer, connection);
@@ -129,40 +132,47 @@ impl Call {
             }
             Call::Stream { key, handle, handler, context, what } => {
                 let Some(handler) = handler else { return Answer::None };
-                let (mut event, mut buffers) = (None, Vec::new());
-                let received = match what {
-                    ToldStream::Event(told) => {
-                        event = Some(told);
-                        None
-                    }
-                    ToldStream::Receive(shown) => Some(shown),
+                let tell = |event: &mut StreamEvent| {
+                    // SAFETY: the application has given this function for this kind of handle. What the event points to lives
+                    // until it returns.
+                    unsafe { handler(handle, context.pointer(), event) }
                 };
-                if let Some(shown) = &received {
-                    buffers.extend(shown.pieces.iter().map(buffer_of));
-                    event = Some(StreamEvent::receive(Receive {
-                        absolute_offset: shown.offset,
-                        total_buffer_length: shown.bytes,
-                        buffers: buffers.as_ptr(),
-                        buffer_count: u32::try_from(buffers.len()).unwrap_or(u32::MAX),
-                        flags: shown.flags,
-                    }));
+                match what {
+                    ToldStream::Event(event) => tell_stream(key, event, tell),
+                    ToldStream::Receive(shown) => show(key, shown, buffers, tell),
                 }
-                let Some(mut event) = event else { return Answer::None };
-                // SAFETY: the application has given this function for this kind of handle. What the event points to lives
-                // until it returns.
-                let status = unsafe { handler(handle, context.pointer(), &raw mut event) };
-                if let Some(canceled) = event.as_cancel_on_loss() {
-                    return Answer::CanceledOnLoss(key, canceled.error_code);
-                }
-                if received.is_none() {
-                    let wants_memory = event.kind() == StreamEventType::RECEIVE_BUFFER_NEEDED;
-                    return if wants_memory { Answer::MemoryWanted(key) } else { Answer::None };
-                }
-                let taken = event.as_receive().map_or(0, |receive| receive.total_buffer_length);
-                Answer::Received(key, status, taken)
             }
         }
     }
+}
+
+fn tell_stream(key: Key, mut event: StreamEvent, tell: impl FnOnce(&mut StreamEvent) -> Status) -> Answer {
+    tell(&mut event);
+    if let Some(canceled) = event.as_cancel_on_loss() {
+        return Answer::CanceledOnLoss(key, canceled.error_code);
+    }
+    let wants_memory = event.kind() == StreamEventType::RECEIVE_BUFFER_NEEDED;
+    if wants_memory { Answer::MemoryWanted(key) } else { Answer::None }
+}
+
+fn show(
+    key: Key,
+    shown: Shown,
+    buffers: &mut Vec<Buffer>,
+    tell: impl FnOnce(&mut StreamEvent) -> Status,
+) -> Answer {
+    buffers.clear();
+    buffers.extend(shown.pieces.iter().map(buffer_of));
+    let mut event = StreamEvent::receive(Receive {
+        absolute_offset: shown.offset,
+        total_buffer_length: shown.bytes,
+        buffers: buffers.as_ptr(),
+        buffer_count: u32::try_from(buffers.len()).unwrap_or(u32::MAX),
+        flags: shown.flags,
+    });
+    let status = tell(&mut event);
+    let taken = event.as_receive().map_or(0, |receive| receive.total_buffer_length);
+    Answer::Received(key, shown.pieces, (status, taken))
 }
 
 fn buffer_of(bytes: &Bytes) -> Buffer {
@@ -270,7 +280,7 @@ impl State {
             Answer::Resumed(key, status) => self.on_resumed_told(cx, key, status),
             Answer::StreamStarted(stream, flags, status) => self.on_stream_shown(cx, stream, flags, status),
             Answer::MemoryWanted(key) => self.on_memory_wanted(cx, key),
-            Answer::Received(key, status, taken) => self.on_shown(cx, key, status, taken),
+            Answer::Received(key, pieces, taken) => self.on_shown(cx, key, pieces, taken),
             Answer::CanceledOnLoss(key, code) => {
                 self.shut_stream_down(cx, key, StreamShutdownFlags::ABORT, code.min(UINT62_MAX));
             }
@@ -279,10 +289,12 @@ impl State {
 
     /// Makes the next thing ready that there is to tell.
     fn next_call(&mut self, cx: &mut ShardCx<'_>, whose: TurnOf) -> Option<Call> {
-        loop {
-            self.take_given_back();
+        if !matches!(whose, TurnOf::Stream(_)) {
             self.take_received_tickets();
             self.end_expired(cx);
+        }
+        loop {
+            self.take_given_back();
             let call = match self.next_news(whose)? {
                 News::Incoming(key) => self.offer_call(cx, key),
                 News::Connection(key, news) => self.connection_call(cx, key, news),
@@ -448,6 +460,10 @@ impl State {
         };
         let stream = self.streams.get(key).filter(|stream| stream.is_owned)?;
         let (handler, context) = (stream.handler, stream.context);
+        if handler.is_none() && matches!(what, ToldStream::Event(_)) {
+            // There is nobody to tell it.
+            return None;
+        }
         Some(Call::Stream { key, handle: self.stream_handle(key), handler, context, what })
     }
 

@@ -175,6 +175,11 @@ impl NewsQueue {
         self.take(self.streams.first(stream)?)
     }
 
+    /// Whether there is something for this stream.
+    pub(crate) fn has_for_stream(&self, stream: Key) -> bool {
+        self.streams.first(stream).is_some()
+    }
+
     /// Drops what is for this connection itself.
     pub(crate) fn forget_connection(&mut self, connection: Key) {
         let mut next = self.connections.first(connection);

@@ -5,7 +5,7 @@ use super::news::{ConnectionNews, News, StreamNews};
 use super::news_queue::NewsQueue;
 use crate::abi::Setting;
 use crate::connection::{Connection, ReceivedTickets};
-use crate::stream::{GivenBack, Stream};
+use crate::stream::{GivenBack, Loan, Stream};
 use godwit_base::slab::Key;
 use godwit_base::{Slab, SocketId};
 use godwit_engine::{Handler, ShardCx};
@@ -25,6 +25,8 @@ pub(crate) struct State {
     places: Vec<Option<(ConnKey, Key)>>,
     pub(crate) news: NewsQueue,
     pub(crate) given_back: Arc<GivenBack>,
+    /// Empty: memory for those that are taken.
+    pub(crate) ended_loans: Vec<Loan>,
     /// Connections whose handles are closed, until no callback is under way.
     pub(crate) departed: Vec<Connection>,
     pub(crate) received_tickets: Arc<ReceivedTickets>,
@@ -59,6 +61,7 @@ impl State {
             places: Vec::new(),
             news: NewsQueue::default(),
             given_back: Arc::default(),
+            ended_loans: Vec::new(),
             departed: Vec::new(),
             received_tickets: Arc::default(),
             is_defending: false,
@@ -105,7 +108,7 @@ impl State {
 
     /// The stream with this id on a connection.
     pub(crate) fn stream_of(&self, connection: Key, id: StreamId) -> Option<Key> {
-        self.connections.get(connection)?.streams.get(&id).copied()
+        self.connections.get(connection)?.streams.with_id(id)
     }
 
     /// The peer has begun a stream.
@@ -113,9 +116,11 @@ impl State {
         let Some(owner) = self.connections.get_mut(connection) else { return };
         let mut stream = Stream::of_peer(connection, id);
         stream.receiving.show_several(owner.setting(Setting::StreamMultiReceiveEnabled) != 0);
-        let key = self.streams.insert(stream);
-        owner.streams.insert(id, key);
-        owner.all_streams.insert(key);
+        let key = self.streams.insert_with(|key| {
+            stream.number = owner.streams.add(key);
+            stream
+        });
+        owner.streams.name(id, key);
         // What has come on it is told in the order in which it came, with that of other streams.
         self.tell_connection(connection, ConnectionNews::PeerStreamStarted(key));
     }
@@ -150,10 +155,7 @@ impl State {
     pub(crate) fn forget_stream(&mut self, key: Key) {
         let Some(stream) = self.streams.remove(key) else { return };
         if let Some(connection) = self.connections.get_mut(stream.connection) {
-            if let Some(id) = stream.id {
-                connection.streams.remove(&id);
-            }
-            connection.all_streams.remove(&key);
+            connection.streams.remove(stream.number, stream.id);
         }
         if let Some(gate) = stream.closing {
             gate.open();
