@@ -26,7 +26,7 @@ impl Found {
     /// closed.
     pub(crate) fn stream<R>(self, visit: impl FnOnce(&mut ShardCx<'_>, &mut State, Key) -> R) -> Option<R> {
         let is_current = self.worker.is_current();
-        self.worker.visit(|cx, state| {
+        self.worker.visit_as(is_current, |cx, state| {
             let key = handle::find(&state.streams, self.parts.place)?;
             let is_open = |stream: &&Stream| stream.is_owned && (!stream.is_closed || is_current);
             state.streams.get(key).filter(is_open)?;
@@ -41,7 +41,7 @@ impl Found {
         visit: impl FnOnce(&mut ShardCx<'_>, &mut State, Key) -> R,
     ) -> Option<R> {
         let is_current = self.worker.is_current();
-        self.worker.visit(|cx, state| {
+        self.worker.visit_as(is_current, |cx, state| {
             let key = handle::find(&state.connections, self.parts.place)?;
             let is_open = |it: &&Connection| it.is_owned && (it.closing.is_none() || is_current);
             state.connections.get(key).filter(is_open).filter(|it| !it.is_forgotten)?;

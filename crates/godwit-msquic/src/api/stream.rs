@@ -40,6 +40,7 @@ pub(super) unsafe extern "C" fn open(
         }
         let mut opened = Stream::local(key, direction, handler, Context::new(context));
         opened.receiving.show_several(owner.setting(Setting::StreamMultiReceiveEnabled) != 0);
+        state.spare.give_to(&mut opened);
         if flags.contains(StreamOpenFlags::APP_OWNED_BUFFERS) {
             opened.receiving.receive_into_own();
         }

@@ -12,11 +12,13 @@ mod receiving;
 mod send;
 mod sending;
 mod shutdown;
+mod spare;
 mod start;
 
 pub(crate) use lent::{GivenBack, Loan};
 pub(crate) use receiving::{Receiving, Shown};
 pub(crate) use sending::{Request, Sending};
+pub(crate) use spare::SpareMemory;
 
 use crate::abi::{StreamCallbackHandler, StreamStartFlags};
 use crate::context::Context;

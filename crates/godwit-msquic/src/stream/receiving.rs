@@ -87,6 +87,16 @@ impl Receiving {
         }
     }
 
+    /// What it holds will be where there is memory already.
+    pub(super) fn use_memory(&mut self, empty: VecDeque<Bytes>) {
+        self.held = empty;
+    }
+
+    /// The memory of what it held, of which nobody is shown anything any more.
+    pub(super) fn into_memory(self) -> VecDeque<Bytes> {
+        self.held
+    }
+
     /// The application may be shown more before it has taken what it was shown, unless it provides the memory.
     pub(crate) fn show_several(&mut self, several: bool) {
         self.several = several && self.own.is_none();

@@ -70,13 +70,14 @@ enum Answer {
 
 /// Tells what there is to tell, up to a fair share. True if anything was told.
 pub(super) fn deliver(worker: &Worker) -> bool {
-    let (any, (unused, some_are_over, change)) =
-        deliver_some(worker, TurnOf::All, MOST_AT_ONCE, |cx, state| {
-            state.departed.clear();
-            state.rotate_secrets(cx);
-            let some_are_over = std::mem::take(&mut state.some_are_over);
-            (std::mem::take(&mut state.unused_sockets), some_are_over, state.look_at_defence(cx))
-        });
+    let (mut unused, mut some_are_over, mut change) = (Vec::new(), false, None);
+    let any = deliver_some(worker, TurnOf::All, MOST_AT_ONCE, |cx, state| {
+        state.departed.clear();
+        state.rotate_secrets(cx);
+        some_are_over = std::mem::take(&mut state.some_are_over);
+        unused = std::mem::take(&mut state.unused_sockets);
+        change = state.look_at_defence(cx);
+    });
     unused.into_iter().for_each(|socket| shared_sockets::leave(worker, socket));
     if some_are_over {
         close_unused_bindings();
@@ -87,34 +88,36 @@ pub(super) fn deliver(worker: &Worker) -> bool {
 
 /// Tells one connection or stream all there is for it.
 pub(crate) fn deliver_all(worker: &Worker, whose: TurnOf) {
-    deliver_some(worker, whose, usize::MAX, |_, _| ());
+    deliver_some(worker, whose, usize::MAX, |_, _| {});
 }
 
-/// Tells up to `most` things. True if there was any, and what `look` finds behind the last one, in the same visit.
-fn deliver_some<R>(
+/// Tells up to `most` things, and calls `look` behind the last one, in the same visit. True if there was any.
+fn deliver_some(
     worker: &Worker,
     whose: TurnOf,
     most: usize,
-    look: impl Fn(&mut ShardCx<'_>, &mut State) -> R,
-) -> (bool, R) {
+    mut look: impl FnMut(&mut ShardCx<'_>, &mut State),
+) -> bool {
     let mut answer = Answer::None;
     let mut told = 0;
     // Memory for the list of what is received.
     let mut buffers = Vec::new();
     loop {
-        let next = worker.visit(|cx, state| {
-            state.take_in(cx, std::mem::replace(&mut answer, Answer::None));
+        let mut next = None;
+        let answered = std::mem::replace(&mut answer, Answer::None);
+        worker.visit_inside(|cx, state| {
+            state.take_in(cx, answered);
             if matches!(whose, TurnOf::All) {
                 // No callback is under way.
                 state.departed.clear();
             }
-            let call = if told < most { state.next_call(cx, whose) } else { None };
-            call.ok_or_else(|| look(cx, state))
+            next = if told < most { state.next_call(cx, whose) } else { None };
+            if next.is_none() {
+                look(cx, state);
+            }
         });
-        match next {
-            Ok(call) => answer = call.make(&mut buffers),
-            Err(found) => return (told > 0, found),
-        }
+        let Some(call) = next else { return told > 0 };
+        answer = call.make(&mut buffers);
         told = told.saturating_add(1);
     }
 }

@@ -282,11 +282,21 @@ impl Worker {
 
     /// Calls `visit` with the worker's inside. On the worker's own thread, the turn that it is in sees to what follows.
     pub(crate) fn visit<R>(&self, visit: impl FnOnce(&mut ShardCx<'_>, &mut State) -> R) -> R {
-        if self.is_current() {
-            self.shard.with_if(|cx, state| (visit(cx, state), false))
-        } else {
-            self.shard.with(visit)
-        }
+        self.visit_as(self.is_current(), visit)
+    }
+
+    /// As [`Worker::visit`], for who knows whether this thread is the worker's own.
+    pub(crate) fn visit_as<R>(
+        &self,
+        is_current: bool,
+        visit: impl FnOnce(&mut ShardCx<'_>, &mut State) -> R,
+    ) -> R {
+        if is_current { self.visit_inside(visit) } else { self.shard.with(visit) }
+    }
+
+    /// As [`Worker::visit`], on the worker's own thread.
+    pub(crate) fn visit_inside<R>(&self, visit: impl FnOnce(&mut ShardCx<'_>, &mut State) -> R) -> R {
+        self.shard.with_if(|cx, state| (visit(cx, state), false))
     }
 
     /// As [`Worker::visit`], for looking only.

@@ -5,7 +5,7 @@ use super::news::{ConnectionNews, News, StreamNews};
 use super::news_queue::NewsQueue;
 use crate::abi::Setting;
 use crate::connection::{Connection, ReceivedTickets};
-use crate::stream::{GivenBack, Loan, Stream};
+use crate::stream::{GivenBack, Loan, SpareMemory, Stream};
 use godwit_base::slab::Key;
 use godwit_base::{Slab, SocketId};
 use godwit_engine::{Handler, ShardCx};
@@ -19,6 +19,7 @@ pub(crate) struct State {
     pub(crate) number: u8,
     pub(crate) connections: Slab<Connection>,
     pub(crate) streams: Slab<Stream>,
+    pub(crate) spare: SpareMemory,
     /// Handshakes that were shown to a listener, and wait for a configuration.
     pub(crate) incoming: HashMap<IncomingKey, Key>,
     /// By the small numbers of the transport's connections: which of the application's it is.
@@ -57,6 +58,7 @@ impl State {
             number,
             connections: Slab::new(),
             streams: Slab::new(),
+            spare: SpareMemory::default(),
             incoming: HashMap::new(),
             places: Vec::new(),
             news: NewsQueue::default(),
@@ -116,6 +118,7 @@ impl State {
         let Some(owner) = self.connections.get_mut(connection) else { return };
         let mut stream = Stream::of_peer(connection, id);
         stream.receiving.show_several(owner.setting(Setting::StreamMultiReceiveEnabled) != 0);
+        self.spare.give_to(&mut stream);
         let key = self.streams.insert_with(|key| {
             stream.number = owner.streams.add(key);
             stream
@@ -153,14 +156,15 @@ impl State {
 
     /// Nothing is left to tell about a stream.
     pub(crate) fn forget_stream(&mut self, key: Key) {
-        let Some(stream) = self.streams.remove(key) else { return };
+        let Some(mut stream) = self.streams.remove(key) else { return };
         if let Some(connection) = self.connections.get_mut(stream.connection) {
             connection.streams.remove(stream.number, stream.id);
         }
-        if let Some(gate) = stream.closing {
+        if let Some(gate) = stream.closing.take() {
             gate.open();
         }
         self.remove_forgotten(stream.connection);
+        self.spare.take_from(stream);
     }
 }
 
