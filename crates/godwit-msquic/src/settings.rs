@@ -34,7 +34,8 @@ pub(crate) fn set_xdp_wanted(wanted: bool) {
 
 /// What holds for a setting where nothing else does.
 pub(crate) fn global(setting: Setting) -> u64 {
-    said(&own(), setting).unwrap_or(setting.place().default)
+    let global = GLOBAL.lock().unwrap_or_else(PoisonError::into_inner);
+    global.as_ref().and_then(|own| said(own, setting)).unwrap_or(setting.place().default)
 }
 
 /// All of them, as the library has them.

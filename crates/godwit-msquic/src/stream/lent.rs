@@ -27,13 +27,18 @@ pub(crate) struct Loan {
 impl GivenBack {
     /// Exchanges what was given back since it was taken last for `into`, which is to be empty. False if there is nothing.
     pub(crate) fn take(&self, into: &mut Vec<Loan>) -> bool {
-        if !self.are_some.load(Ordering::Acquire) {
+        if !self.has_some() {
             return false;
         }
         let mut loans = self.loans.lock().unwrap_or_else(PoisonError::into_inner);
         self.are_some.store(false, Ordering::Release);
         std::mem::swap(&mut *loans, into);
         true
+    }
+
+    /// Something was given back.
+    pub(crate) fn has_some(&self) -> bool {
+        self.are_some.load(Ordering::Acquire)
     }
 
     fn push(&self, loan: Loan) {

@@ -107,6 +107,12 @@ impl State {
 
     /// Learns what was given back, and has it told.
     pub(crate) fn take_given_back(&mut self) {
+        if self.given_back.has_some() {
+            self.end_loans();
+        }
+    }
+
+    fn end_loans(&mut self) {
         let mut loans = std::mem::take(&mut self.ended_loans);
         while self.given_back.take(&mut loans) {
             for loan in loans.drain(..) {

@@ -111,6 +111,10 @@ fn deliver_some(
                 // No callback is under way.
                 state.departed.clear();
             }
+            if told == 0 && !matches!(whose, TurnOf::Stream(_)) {
+                state.take_received_tickets();
+                state.end_expired(cx);
+            }
             next = if told < most { state.next_call(cx, whose) } else { None };
             if next.is_none() {
                 look(cx, state);
@@ -292,10 +296,6 @@ impl State {
 
     /// Makes the next thing ready that there is to tell.
     fn next_call(&mut self, cx: &mut ShardCx<'_>, whose: TurnOf) -> Option<Call> {
-        if !matches!(whose, TurnOf::Stream(_)) {
-            self.take_received_tickets();
-            self.end_expired(cx);
-        }
         loop {
             self.take_given_back();
             let call = match self.next_news(whose)? {

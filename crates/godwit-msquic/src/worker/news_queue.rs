@@ -14,6 +14,8 @@ use std::num::NonZeroU32;
 #[derive(Debug, Default)]
 pub(crate) struct NewsQueue {
     places: Places,
+    /// The first of the empty places.
+    empty: Option<At>,
     all: Ends,
     connections: Lists,
     streams: Lists,
@@ -23,7 +25,7 @@ pub(crate) struct NewsQueue {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct At(NonZeroU32);
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Place {
     news: Option<News>,
     /// Of an empty place, the next one.
@@ -50,10 +52,7 @@ struct Ends {
 type OfList = fn(&mut Place) -> &mut Neighbours;
 
 #[derive(Debug, Default)]
-struct Places {
-    places: Vec<Place>,
-    empty: Option<At>,
-}
+struct Places(Vec<Place>);
 
 /// Lists by the small numbers of keys.
 #[derive(Debug, Default)]
@@ -61,47 +60,28 @@ struct Lists(Vec<(Option<Key>, Ends)>);
 
 impl Places {
     fn get(&mut self, at: At) -> Option<&mut Place> {
-        self.places.get_mut((at.0.get() as usize).wrapping_sub(1))
+        self.0.get_mut((at.0.get() as usize).wrapping_sub(1))
     }
 
-    /// Puts something where there is room. `None` if there is none left.
-    fn put(&mut self, news: News) -> Option<At> {
-        let neighbours = Neighbours::default();
-        if let Some(at) = self.empty {
-            let place = self.get(at)?;
-            let next = place.all.next;
-            *place = Place { news: Some(news), all: neighbours, connection: neighbours, stream: neighbours };
-            self.empty = next;
-            return Some(at);
-        }
-        let place = Place { news: Some(news), all: neighbours, connection: neighbours, stream: neighbours };
-        self.places.push(place);
-        u32::try_from(self.places.len()).ok().and_then(NonZeroU32::new).map(At)
+    /// A new place, if there is a number for it.
+    fn add(&mut self) -> Option<At> {
+        let at = u32::try_from(self.0.len()).ok().and_then(|index| NonZeroU32::MIN.checked_add(index))?;
+        self.0.push(Place::default());
+        Some(At(at))
     }
 
-    /// Takes out what is in none of the lists any more.
-    fn take(&mut self, at: At) -> Option<News> {
-        let empty = self.empty;
-        let place = self.get(at)?;
-        let news = place.news.take()?;
-        place.all.next = empty;
-        self.empty = Some(at);
-        Some(news)
-    }
-
-    fn append(&mut self, ends: &mut Ends, list: OfList, at: At) {
+    /// Something comes in last. Its neighbours.
+    fn append(&mut self, ends: &mut Ends, list: OfList, at: At) -> Neighbours {
         let before = ends.last.replace(at);
         match before.and_then(|before| self.get(before)) {
             Some(before) => list(before).next = Some(at),
             None => ends.first = Some(at),
         }
-        if let Some(place) = self.get(at) {
-            list(place).before = before;
-        }
+        Neighbours { before, next: None }
     }
 
-    fn unlink(&mut self, ends: &mut Ends, list: OfList, at: At) {
-        let Some(Neighbours { before, next }) = self.get(at).map(|place| *list(place)) else { return };
+    /// Something that had these neighbours goes.
+    fn unlink(&mut self, ends: &mut Ends, list: OfList, Neighbours { before, next }: Neighbours) {
         match before.and_then(|before| self.get(before)) {
             Some(before) => list(before).next = next,
             None => ends.first = next,
@@ -149,14 +129,20 @@ const fn owners(news: &News) -> (Option<Key>, Option<Key>) {
 impl NewsQueue {
     /// Puts something at the end.
     pub(crate) fn push(&mut self, news: News) {
+        let NewsQueue { places, empty, all, connections, streams } = self;
+        let Some(at) = empty.or_else(|| places.add()) else { return };
         let (connection, stream) = owners(&news);
-        let Some(at) = self.places.put(news) else { return };
-        self.places.append(&mut self.all, |place| &mut place.all, at);
-        if let Some(list) = connection.and_then(|key| self.connections.list(key)) {
-            self.places.append(list, |place| &mut place.connection, at);
-        }
-        if let Some(list) = stream.and_then(|key| self.streams.list(key)) {
-            self.places.append(list, |place| &mut place.stream, at);
+        let all = places.append(all, |place| &mut place.all, at);
+        let list = connection.and_then(|key| connections.list(key));
+        let connection = list.map(|list| places.append(list, |place| &mut place.connection, at));
+        let list = stream.and_then(|key| streams.list(key));
+        let stream = list.map(|list| places.append(list, |place| &mut place.stream, at));
+        if let Some(place) = places.get(at) {
+            if *empty == Some(at) {
+                *empty = place.all.next;
+            }
+            let (connection, stream) = (connection.unwrap_or_default(), stream.unwrap_or_default());
+            *place = Place { news: Some(news), all, connection, stream };
         }
     }
 
@@ -193,16 +179,21 @@ impl NewsQueue {
     }
 
     fn take(&mut self, at: At) -> Option<News> {
-        let (connection, stream) = owners(self.places.get(at)?.news.as_ref()?);
-        self.places.unlink(&mut self.all, |place| &mut place.all, at);
+        let NewsQueue { places, empty, all, connections, streams } = self;
+        let place = places.get(at)?;
+        let news = place.news.take()?;
+        let (in_all, in_connection, in_stream) = (place.all, place.connection, place.stream);
+        place.all.next = empty.replace(at);
+        let (connection, stream) = owners(&news);
+        places.unlink(all, |place| &mut place.all, in_all);
         // What is left for one whose place is another one's by now is in no list but that of all.
-        if let Some(list) = connection.and_then(|key| self.connections.known(key)) {
-            self.places.unlink(list, |place| &mut place.connection, at);
+        if let Some(list) = connection.and_then(|key| connections.known(key)) {
+            places.unlink(list, |place| &mut place.connection, in_connection);
         }
-        if let Some(list) = stream.and_then(|key| self.streams.known(key)) {
-            self.places.unlink(list, |place| &mut place.stream, at);
+        if let Some(list) = stream.and_then(|key| streams.known(key)) {
+            places.unlink(list, |place| &mut place.stream, in_stream);
         }
-        self.places.take(at)
+        Some(news)
     }
 }
 
