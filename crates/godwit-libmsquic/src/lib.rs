@@ -7,7 +7,13 @@
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use godwit_msquic::abi::Status;
+use mimalloc::MiMalloc;
 use std::ffi::c_void;
+
+/// The library's own memory, of which a request needs many small pieces for a short time. What is the application's stays with
+/// the application: nothing that one has allocated is freed by the other.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 #[cfg(versioned)]
 std::arch::global_asm!(
