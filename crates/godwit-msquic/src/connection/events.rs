@@ -203,18 +203,21 @@ impl State {
     }
 
     fn on_streams_of_peer(&mut self, cx: &mut ShardCx<'_>, key: Key, conn: ConnKey, direction: Direction) {
-        loop {
-            let Some(transport) = cx.endpoint_mut().connection_mut(conn) else { return };
-            let Some(id) = transport.accept(direction) else { return };
-            if self.streams.len() >= crate::handle::MOST {
+        let mut any = false;
+        while let Some(transport) = cx.endpoint_mut().connection_mut(conn)
+            && let Some(id) = transport.accept(direction)
+        {
+            any = true;
+            if self.streams.len() < crate::handle::MOST {
+                self.on_stream_of_peer(key, id);
+            } else {
                 // It could have no handle.
                 let _ = transport.reset(id, 0);
                 let _ = transport.stop_sending(id, 0);
-                cx.endpoint_mut().touch(conn);
-                continue;
             }
+        }
+        if any {
             cx.endpoint_mut().touch(conn);
-            self.on_stream_of_peer(key, id);
         }
     }
 

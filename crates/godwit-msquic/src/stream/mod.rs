@@ -56,6 +56,8 @@ pub(crate) struct Stream {
     pub(crate) is_closed: bool,
     /// Who waits until all of that has been told.
     pub(crate) closing: Option<Arc<Gate>>,
+    /// It counts against the peer's limit until then.
+    pub(crate) holds_place: bool,
     pub(crate) priority: u16,
     /// Up to where the peer gets what was sent, although the stream is reset.
     pub(crate) reliable_offset: Option<u64>,
@@ -68,6 +70,13 @@ pub(crate) struct Stream {
 pub(crate) struct AbortCodes {
     pub(crate) send: Option<u64>,
     pub(crate) receive: Option<u64>,
+}
+
+impl AbortCodes {
+    /// There is nothing to tell.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.send.is_none() && self.receive.is_none()
+    }
 }
 
 /// How far a stream has begun.
@@ -110,6 +119,7 @@ impl Stream {
             ends_at_once: false,
             is_closed: false,
             closing: None,
+            holds_place: false,
             priority: Self::DEFAULT_PRIORITY,
             reliable_offset: None,
             abort_codes: AbortCodes::default(),

@@ -67,6 +67,9 @@ impl State {
         let conn = self.connections.get(stream.connection).and_then(|connection| connection.key);
         let Some((conn, id)) = conn.zip(stream.id) else { return };
         let (codes, reliable) = (std::mem::take(&mut stream.abort_codes), stream.reliable_offset);
+        if codes.is_empty() {
+            return;
+        }
         // What is over already need not be given up.
         let is_reset = cx.endpoint_mut().with(conn, |transport| {
             let _ = codes.receive.map(|code| transport.stop_sending(id, code));

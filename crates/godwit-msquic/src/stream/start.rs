@@ -146,13 +146,16 @@ impl State {
         let held = self.streams.get(key).filter(|stream| !stream.is_local && !stream.is_closed);
         if let Some((conn, id)) = held.and_then(|stream| self.named(stream)) {
             // One that is over had its place freed.
-            let _ = cx.endpoint_mut().with(conn, |transport| transport.hold_place(id));
+            let outcome = cx.endpoint_mut().with(conn, |transport| transport.hold_place(id));
+            if let Some(stream) = self.streams.get_mut(key) {
+                stream.holds_place |= outcome.is_some_and(|outcome| outcome.is_ok());
+            }
         }
     }
 
     /// Its handle is closed: it counts no longer than it lasts.
     pub(crate) fn release_place(&mut self, cx: &mut ShardCx<'_>, key: Key) {
-        let held = self.streams.get(key).filter(|stream| !stream.is_local);
+        let held = self.streams.get(key).filter(|stream| stream.holds_place);
         if let Some((conn, id)) = held.and_then(|stream| self.named(stream)) {
             cx.endpoint_mut().with(conn, |transport| transport.release_place(id));
         }
