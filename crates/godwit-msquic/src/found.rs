@@ -3,7 +3,6 @@
 use crate::abi::Handle;
 use crate::connection::Connection;
 use crate::handle::{self, Kind};
-use crate::stream::Stream;
 use crate::worker::{self, State, Worker};
 use godwit_base::slab::Key;
 use godwit_engine::ShardCx;
@@ -28,8 +27,7 @@ impl Found {
         let is_current = self.worker.is_current();
         self.worker.visit_as(is_current, |cx, state| {
             let key = handle::find(&state.streams, self.parts.place)?;
-            let is_open = |stream: &&Stream| stream.is_owned && (!stream.is_closed || is_current);
-            state.streams.get(key).filter(is_open)?;
+            state.streams.get(key).filter(|it| it.is_owned && (!it.is_closed || is_current))?;
             Some(visit(cx, state, key))
         })
     }

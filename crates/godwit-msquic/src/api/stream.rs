@@ -38,9 +38,8 @@ pub(super) unsafe extern "C" fn open(
         if state.streams.len() >= handle::MOST {
             return Err(Status::OUT_OF_MEMORY);
         }
-        let mut opened = Stream::local(key, direction, handler, Context::new(context));
+        let mut opened = state.spare.place(Stream::local(key, direction, handler, Context::new(context)));
         opened.receiving.show_several(owner.setting(Setting::StreamMultiReceiveEnabled) != 0);
-        state.spare.give_to(&mut opened);
         if flags.contains(StreamOpenFlags::APP_OWNED_BUFFERS) {
             opened.receiving.receive_into_own();
         }

@@ -77,8 +77,9 @@ mod tests {
     #[test]
     fn streams_are_found_by_id_until_they_are_gone() {
         let (mut slab, mut table) = (Slab::new(), StreamTable::default());
-        let ids = [Side::Client, Side::Server]
-            .map(|side| [Direction::Bidirectional, Direction::Unidirectional].map(|direction| (side, direction)));
+        let ids = [Side::Client, Side::Server].map(|side| {
+            [Direction::Bidirectional, Direction::Unidirectional].map(|direction| (side, direction))
+        });
         let streams = ids.as_flattened().iter().map(|&(side, direction)| {
             let (stream, id) = (slab.insert(()), StreamId::new(side, direction, 0));
             let number = table.add(stream);

@@ -39,8 +39,10 @@ impl State {
     /// same, and what it keeps is let go of.
     pub(crate) fn hear_reset(&mut self, cx: &mut ShardCx<'_>, key: Key) {
         let now = cx.now();
-        let is_paused = |stream: &&super::Stream| !stream.receiving.may_show() && !stream.receiving.is_over;
-        let Some(stream) = self.streams.get(key).filter(is_paused) else { return };
+        let Some(stream) = self.streams.get(key) else { return };
+        if stream.receiving.may_show() || stream.receiving.is_over {
+            return;
+        }
         let conn = self.connections.get(stream.connection).and_then(|connection| connection.key);
         let Some((conn, id)) = conn.zip(stream.open_id()) else { return };
         let Some(transport) = cx.endpoint_mut().connection_mut(conn) else { return };

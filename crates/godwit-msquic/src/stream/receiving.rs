@@ -17,7 +17,7 @@ const MOST_BYTES: usize = 512 << 10;
 #[derive(Debug)]
 pub(crate) struct Receiving {
     /// What was fetched and not taken, but for what is kept.
-    held: VecDeque<Bytes>,
+    pub(super) held: VecDeque<Bytes>,
     /// All that was fetched and not taken.
     pub(super) held_bytes: u64,
     /// The application may be shown more before it has taken what it was shown.
@@ -87,14 +87,10 @@ impl Receiving {
         }
     }
 
-    /// What it holds will be where there is memory already.
-    pub(super) fn use_memory(&mut self, empty: VecDeque<Bytes>) {
-        self.held = empty;
-    }
-
-    /// The memory of what it held, of which nobody is shown anything any more.
-    pub(super) fn into_memory(self) -> VecDeque<Bytes> {
-        self.held
+    /// Lets go of everything, for the stream is gone.
+    pub(super) fn clear(&mut self) {
+        self.held.clear();
+        (self.kept, self.own) = (Kept::default(), None);
     }
 
     /// The application may be shown more before it has taken what it was shown, unless it provides the memory.

@@ -39,7 +39,11 @@ impl State {
         let may_be_early = request.flags.contains(SendFlags::ALLOW_ZERO_RTT);
         stream.sending.cancels_on_loss |= request.flags.contains(SendFlags::CANCEL_ON_LOSS);
         // SAFETY: the caller promises it.
-        unsafe { lend(request.buffers, loan, |bytes| stream.sending.queue.push_back(Unsent { bytes, may_be_early })) };
+        unsafe {
+            lend(request.buffers, loan, |bytes| {
+                stream.sending.queue.push_back(Unsent { bytes, may_be_early })
+            })
+        };
         if request.flags.contains(SendFlags::FIN) {
             stream.sending.want_finish();
         }

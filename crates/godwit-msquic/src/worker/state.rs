@@ -18,7 +18,7 @@ pub(crate) struct State {
     /// The worker's number.
     pub(crate) number: u8,
     pub(crate) connections: Slab<Connection>,
-    pub(crate) streams: Slab<Stream>,
+    pub(crate) streams: Slab<Box<Stream>>,
     pub(crate) spare: SpareMemory,
     /// Handshakes that were shown to a listener, and wait for a configuration.
     pub(crate) incoming: HashMap<IncomingKey, Key>,
@@ -116,9 +116,8 @@ impl State {
     /// The peer has begun a stream.
     pub(crate) fn on_stream_of_peer(&mut self, connection: Key, id: StreamId) {
         let Some(owner) = self.connections.get_mut(connection) else { return };
-        let mut stream = Stream::of_peer(connection, id);
+        let mut stream = self.spare.place(Stream::of_peer(connection, id));
         stream.receiving.show_several(owner.setting(Setting::StreamMultiReceiveEnabled) != 0);
-        self.spare.give_to(&mut stream);
         let key = self.streams.insert_with(|key| {
             stream.number = owner.streams.add(key);
             stream
@@ -164,7 +163,7 @@ impl State {
             gate.open();
         }
         self.remove_forgotten(stream.connection);
-        self.spare.take_from(stream);
+        self.spare.keep(stream);
     }
 }
 
