@@ -157,11 +157,11 @@ mod tests {
         let mut now = NOW;
         assert!(flights.record([0; 32], now));
         for random in 1..6 {
-            now = now + PERIOD.mul_f32(0.99);
+            now += PERIOD.mul_f32(0.99);
             assert!(flights.record([random; 32], now));
             assert!(!flights.record([random - 1; 32], now), "{random}");
         }
-        now = now + PERIOD * 2;
+        now += PERIOD * 2;
         assert!(flights.record([5; 32], now), "it is not fresh any more, as TLS says");
     }
 
