@@ -5,6 +5,7 @@
 //!
 //! What says how much work it takes to open something may come from anywhere: the work is bounded.
 
+use super::ecb;
 use super::load::Password;
 use super::pkcs12::key_derivation::{MAX_ITERATIONS, Purpose, derive_key};
 use cbc::Decryptor;
@@ -83,7 +84,9 @@ struct Pkcs12Parameters {
 pub(super) fn open(scheme: &AlgorithmIdentifierOwned, protected: &[u8], secret: &Secret) -> Option<Plain> {
     let parameters = scheme.parameters.as_ref()?.to_der().ok()?;
     if scheme.oid == PBES2 {
-        let parameters = pbes2::Parameters::from_der(&parameters).ok()?;
+        let Ok(parameters) = pbes2::Parameters::from_der(&parameters) else {
+            return ecb::open(&parameters, protected, &secret.plain);
+        };
         if !is_affordable(&parameters.kdf) {
             return None;
         }

@@ -1,7 +1,7 @@
 //! Credentials: everything of a configuration that concerns TLS.
 //!
 //! [`Credential::load`] reads what the program has given (in [`load`]), opens keys and certificates ([`pem_files`],
-//! [`pkcs12`], [`encrypted`], [`identity`]), and makes TLS settings of them: which cipher suites ([`suites`]), whom to trust
+//! [`pkcs12`], [`encrypted`], [`ecb`], [`identity`]), and makes TLS settings of them: which cipher suites ([`suites`]), whom to trust
 //! ([`roots`]), how the peer is judged ([`validation`], [`verifiers`]), and with what tickets sessions are resumed
 //! ([`ticket`], [`ticket_keys`]). [`peer`] and [`portable`] are what the application is told of the peer's certificates,
 //! [`handshake_info`] what was agreed upon, [`secrets`] the secrets of a connection, [`failure`] why it came to nothing.
@@ -16,6 +16,7 @@
 //! of the server is verified, all ticket keys open tickets, and keys and PKCS #12 are also read that are protected by scrypt
 //! or RC2, or authenticated by nothing.
 
+mod ecb;
 mod encrypted;
 mod failure;
 mod handshake_info;

@@ -19,6 +19,7 @@ pkcs8() { openssl pkcs8 -topk8 -in ec.key -passout pass:secret "$@"; }
 pkcs8 -v2 aes-256-cbc -out pkcs8_aes256.pem
 pkcs8 -v2 aes-128-cbc -v2prf hmacWithSHA512 -out pkcs8_aes128_sha512.pem
 pkcs8 -v2 des3 -v2prf hmacWithSHA1 -out pkcs8_des3_sha1.pem
+for bits in 128 192 256; do pkcs8 -v2 aes-$bits-ecb -out pkcs8_aes${bits}_ecb.pem; done
 pkcs8 -scrypt -out pkcs8_scrypt.pem
 pkcs8 -v1 PBE-SHA1-3DES -out pkcs8_pbe_3des.pem
 for cipher in aes128 aes192 aes256 des3; do
