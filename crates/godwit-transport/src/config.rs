@@ -30,6 +30,9 @@ pub struct TransportConfig {
     /// The application is asked about the peer's certificate when the handshake is complete, and has this long to
     /// approve: until then no stream can be used. It offers no 0-RTT. Default none: what TLS has verified is enough.
     pub approval: Option<Duration>,
+    /// Whether a client's Finished message, and its certificate, wait for [the approval](Self::approval): the server does
+    /// not learn before that the handshake is complete, and its time for the handshake goes on. Default false.
+    pub approval_before_finished: bool,
     /// A PING is sent after this much silence, 10 ms at least. Default none.
     pub keep_alive: Option<Duration>,
     /// Bytes the peer may send on one stream at the start. Default 64 KiB; grows with the
@@ -123,6 +126,7 @@ impl Default for TransportConfig {
             max_idle_timeout: Duration::from_secs(30),
             handshake_timeout: Duration::from_secs(10),
             approval: None,
+            approval_before_finished: false,
             keep_alive: None,
             initial_stream_window: 64 << 10,
             max_stream_window: 160 << 20,

@@ -56,6 +56,7 @@ pub(super) fn config(settings: &SettingValues, credential: &Credential) -> Resul
     }
     config.key_update_after = get(Setting::MaxBytesPerKey).checked_div(config.initial_mtu.into());
     config.approval = credential.indicates_certificates().then_some(APPROVAL);
+    config.approval_before_finished = true;
     config.validate().map_err(|_| Status::INVALID_PARAMETER)?;
     Ok(config)
 }

@@ -5,13 +5,18 @@
 //! streams, opens none, and a server does not confirm the handshake. Either the application approves of the peer
 //! in time, or the connection is closed with a TLS alert (RFC 8446 section 6.2).
 //!
+//! A client tells the server meanwhile that the handshake is complete, unless
+//! [`crate::TransportConfig::approval_before_finished`] is set: then nothing of the handshake but acknowledgements and
+//! probes leaves it, and the server that it does not approve of has never been connected.
+//!
 //! Early data is not for peers that have yet to be approved: a client offers none, and a server keeps what comes.
 
 use super::Machine;
 use super::lifecycle::State;
 use crate::{Event, WireError};
 use godwit_base::Time;
-use godwit_wire::TransportErrorCode;
+use godwit_recovery::SpaceId;
+use godwit_wire::{Side, TransportErrorCode};
 
 /// Alert 46: some issue arose in processing the certificate.
 const CERTIFICATE_UNKNOWN: TransportErrorCode = TransportErrorCode::crypto(46);
@@ -53,6 +58,8 @@ impl Machine {
     pub(super) fn ask_for_approval(&mut self, now: Time) -> bool {
         let Some(limit) = self.config.approval else { return false };
         self.lifecycle.on_unapproved();
+        self.negotiation.withholds_finished =
+            self.config.approval_before_finished && self.side == Side::Client;
         self.timers.set_handshake(now + limit);
         self.events.push(Event::ApprovalWanted);
         true
@@ -77,6 +84,11 @@ impl Machine {
         if self.is_one_rtt_acknowledged() {
             self.on_confirmed(now);
         }
+    }
+
+    /// Whether this space's part of the handshake waits for the application's word.
+    pub(super) fn withholds_crypto(&self, id: SpaceId) -> bool {
+        id == SpaceId::Handshake && self.negotiation.withholds_finished
     }
 
     /// Whether the application may use streams.

@@ -50,12 +50,13 @@ impl Machine {
     }
 
     /// Whether a client closes that is connected and has not said so: with the end of its handshake before it, the
-    /// server learns that it was, and what the application says. Not if that would not fit, or has been sent in part: then
-    /// the server may be unable to read more than a close at the level of the handshake.
+    /// server learns that it was, and what the application says. Not if that would not fit, or has been sent in part, or
+    /// waits for the application's approval: then the server may be unable to read more than a close at the level of the handshake.
     fn ends_handshake(&self, frame: &CloseFrame) -> bool {
         let by_choice = matches!(frame, CloseFrame::Application { .. });
         by_choice
             && self.side == Side::Client
+            && !self.withholds_crypto(SpaceId::Handshake)
             && self.spaces.data.is_ready()
             && self.parts.handshake.is_unsent_within(SHORT_HANDSHAKE)
     }

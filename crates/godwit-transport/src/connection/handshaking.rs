@@ -105,6 +105,7 @@ impl Machine {
     /// The handshake is complete, and nobody has anything against the peer.
     pub(super) fn on_approved(&mut self, now: Time) {
         let confirmed = self.lifecycle.on_complete();
+        self.negotiation.withholds_finished = false;
         self.timers.set_handshake(now + self.config.handshake_timeout);
         self.paths.active_mut().recovery.mtu_search_mut().start(now);
         self.events.push(Event::Connected);

@@ -41,6 +41,8 @@ pub(super) struct Negotiation {
     pub(super) crypto_progress: bool,
     /// At a client: the handshake has become complete, and nobody has asked since.
     pub(super) finished: bool,
+    /// At a client: the application is to approve of the server before its Finished message is sent.
+    pub(super) withholds_finished: bool,
     /// At a client: what is known of the attempt to connect.
     pub(super) attempt: Attempt,
 }
@@ -67,6 +69,7 @@ impl Negotiation {
             memory: None,
             crypto_progress: false,
             finished: false,
+            withholds_finished: false,
             attempt: Attempt::default(),
         }
     }

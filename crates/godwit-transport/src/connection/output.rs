@@ -206,7 +206,7 @@ impl Machine {
         let level = level_of(id);
         self.spaces.get_mut(id)?;
         let permitted = self.paths.path(turn.path).recovery.can_send(datagram.frame_room());
-        let roomy = self.has_room_to_elicit(id, datagram.capacity());
+        let (roomy, withheld) = (self.has_room_to_elicit(id, datagram.capacity()), self.withholds_crypto(id));
         if roomy && self.spaces.get_mut(id)?.probes > 0 && !self.parts.handshake.has_crypto(level) {
             // Each probe says the oldest again, not only the first: a PING alone does not help a peer that
             // still misses the handshake message.
@@ -214,7 +214,7 @@ impl Machine {
         }
         let space = self.spaces.get_mut(id)?;
         let probing = roomy && space.probes > 0;
-        let crypto = roomy && self.parts.handshake.has_crypto(level) && (permitted || probing);
+        let crypto = roomy && self.parts.handshake.has_crypto(level) && (permitted || probing) && !withheld;
         if !space.acks.ack_due(turn.now) && !crypto && !probing {
             return None;
         }

@@ -110,3 +110,40 @@ fn approval_has_a_time_limit() {
     pair.run(20);
     assert_eq!(closed_with(events(&mut pair.client).last()), Some(46));
 }
+
+fn asking_before_finished() -> TransportConfig {
+    TransportConfig { approval_before_finished: true, ..asking() }
+}
+
+#[test]
+fn a_server_may_learn_of_the_end_of_the_handshake_when_it_is_approved() {
+    let mut pair = Pair::with(asking_before_finished(), TransportConfig::default());
+    pair.run(50);
+    assert_eq!(events(&mut pair.client), [Event::ApprovalWanted]);
+    assert_eq!(events(&mut pair.server), [], "it has not heard the client's Finished message");
+    pair.client.approve(pair.now);
+    pair.run(20);
+    assert_eq!(events(&mut pair.server)[..2], [Event::Connected, Event::Confirmed]);
+    assert_eq!(events(&mut pair.client)[..2], [Event::Connected, Event::Confirmed]);
+}
+
+#[test]
+fn a_server_that_is_not_approved_has_never_been_connected() {
+    for by_alert in [false, true] {
+        let mut pair = Pair::with(asking_before_finished(), TransportConfig::default());
+        pair.run(20);
+        match by_alert {
+            true => pair.client.refuse_peer_with(pair.now, 42),
+            // What the application says is for a server that is connected.
+            false => pair.client.close(pair.now, 7, b"the application's own"),
+        }
+        pair.run(20);
+        let told = events(&mut pair.server);
+        assert!(!told.contains(&Event::Connected), "{told:?}");
+        let code = match told.last() {
+            Some(Event::Closed { reason: crate::ConnectionError::PeerTransport { code, .. } }) => code.0,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(code, if by_alert { 0x12a } else { 0xc });
+    }
+}
