@@ -47,7 +47,8 @@ pub use config::{ClientConfig, EndpointConfig, MigrationConfig, ServerConfig, Tr
 pub use connection::{Connection, ConnectionStats, Evidence, MigrateError, PacketCounts, Progress};
 pub use datagrams::{DatagramConfig, DatagramOutcome, DatagramOverflow, DatagramStats, SendDatagramError};
 pub use endpoint::{
-    AcceptError, BatchWriters, Begun, ConnKey, Endpoint, Foreign, ForeignBatch, Incoming, IncomingKey,
+    AcceptError, BatchWriters, Begun, ConnKey, Endpoint, Foreign, ForeignBatch, GoneIncoming, Incoming,
+    IncomingKey,
 };
 pub use error::{ConnectError, ConnectionError};
 pub use event::Event;

@@ -104,18 +104,24 @@ impl State {
     /// to be served.
     pub(crate) fn end_expired(&mut self, cx: &mut ShardCx<'_>) {
         while let Some(incoming) = cx.endpoint_mut().next_gone_incoming() {
-            let Some(key) = self.incoming.remove(&incoming) else { continue };
+            let Some(key) = self.incoming.remove(&incoming.key) else { continue };
             if let Some(connection) = self.connections.get_mut(key) {
                 connection.incoming = None;
             }
-            self.end(cx, key, &End::Transport { status: Status::CONNECTION_IDLE, code: INTERNAL_ERROR });
+            let end = match incoming.closed_with {
+                Some(code) => End::PeerTransport { code: code.0, reason: Bytes::new() },
+                None => End::Transport { status: Status::CONNECTION_IDLE, code: INTERNAL_ERROR },
+            };
+            self.end(cx, key, &end);
         }
     }
 
     /// The application gives a server's connection what it is to be served with.
     ///
+    /// If the client has offered none of the configuration's protocols, the connection ends.
+    ///
     /// # Errors
-    /// If it has a configuration already, or one is of no use for servers.
+    /// If it has a configuration already.
     pub(crate) fn set_configuration(
         &mut self,
         cx: &mut ShardCx<'_>,

@@ -1,6 +1,6 @@
 //! The second step of accepting: the application has seen who wants what, and decides.
 
-use super::incoming::Incoming;
+use super::incoming::{GoneIncoming, Incoming};
 use super::receive::REFUSED;
 use super::{ConnKey, Endpoint, IncomingKey};
 use crate::address_token::NewToken;
@@ -77,7 +77,7 @@ impl Endpoint {
 
     /// The next incoming handshake that waits no more: it was decided, has expired, or its client has given up. `None` where
     /// they are not [watched](Endpoint::watch_incoming).
-    pub fn next_gone_incoming(&mut self) -> Option<IncomingKey> {
+    pub fn next_gone_incoming(&mut self) -> Option<GoneIncoming> {
         self.queues.gone.as_mut()?.pop_front()
     }
 

@@ -24,7 +24,7 @@ use godwit_tls::keys::{self, LevelKeys};
 use godwit_wire::constants::MIN_INITIAL_DATAGRAM;
 use godwit_wire::frame::Frames;
 use godwit_wire::header::{self, Packet, PacketType};
-use godwit_wire::{ConnectionId, Frame, Side};
+use godwit_wire::{ConnectionId, Frame, Side, TransportErrorCode};
 use hello::open_initials;
 use std::cmp::Reverse;
 use std::collections::VecDeque;
@@ -72,11 +72,23 @@ pub struct Incoming {
     /// The Initial keys, once the ClientHello has been read with them: the connection goes on with them.
     keys: Option<Box<LevelKeys>>,
     begun_at: Time,
+    /// Why the client has given up, as it says.
+    pub(super) closed_with: Option<TransportErrorCode>,
     /// Once it has turned out that one datagram has not all of the ClientHello.
     beginning: Option<Box<Beginning>>,
     /// Datagrams opened so far.
     #[cfg(test)]
     opened: usize,
+}
+
+/// An incoming handshake that waits no more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct GoneIncoming {
+    /// Its key, under which nothing is found any more.
+    pub key: IncomingKey,
+    /// The code with which its client has given up, if that is why (RFC 9000 section 20.1).
+    pub closed_with: Option<TransportErrorCode>,
 }
 
 impl Incoming {
@@ -94,6 +106,7 @@ impl Incoming {
             hello: None,
             keys: None,
             begun_at: now,
+            closed_with: None,
             beginning: None,
             #[cfg(test)]
             opened: 0,
@@ -384,7 +397,13 @@ impl IncomingSet {
         let Some(incoming) = self.entries.get_mut(key.0) else { return Ok(()) };
         let is_full = incoming.datagrams.len() >= MAX_DATAGRAMS;
         let most = if incoming.hello.is_some() { MAX_DATAGRAMS } else { MAX_DATAGRAMS + MAX_PIECES };
-        if !incoming.first.path.matches(path) || incoming.datagrams.len() >= most {
+        if !incoming.first.path.matches(path) {
+            return Ok(());
+        }
+        if incoming.hello.is_some() && incoming.is_farewell(datagram) {
+            return Err(Rejected::Closed);
+        }
+        if incoming.datagrams.len() >= most {
             return Ok(());
         }
         if incoming.hello.is_some() || begins_early(datagram) {
@@ -550,11 +569,34 @@ impl Incoming {
         peeked
     }
 
+    /// Whether the client gives up, in a datagram that came after its whole ClientHello. Of those as few are opened as of others
+    /// that say nothing new.
+    fn is_farewell(&mut self, datagram: &[u8]) -> bool {
+        let ids = self.ids();
+        let Some(keys) = self.keys.as_deref().filter(|_| !begins_early(datagram)) else { return false };
+        if self.fruitless >= MAX_FRUITLESS || datagram.len() < MIN_INITIAL_DATAGRAM {
+            return false;
+        }
+        self.fruitless = self.fruitless.saturating_add(1);
+        let found = open_initials(keys, &ids, &mut datagram.to_vec(), |_, payload| {
+            let mut frames = Frames::new(payload);
+            match frames.find(|frame| matches!(frame, Ok(Frame::ConnectionClose { .. }))) {
+                Some(Ok(Frame::ConnectionClose { code, .. })) => ControlFlow::Break(code),
+                _ => ControlFlow::Continue(()),
+            }
+        });
+        self.closed_with = found.break_value();
+        self.closed_with.is_some()
+    }
+
     fn peek_frames(&mut self, payload: &[u8]) -> Peeked {
         for frame in Frames::new(payload) {
             let parsed = match frame {
                 Ok(Frame::Crypto { offset, data }) => self.peek.on_crypto(offset, data),
-                Ok(Frame::ConnectionClose { .. }) => return Peeked::Closed,
+                Ok(Frame::ConnectionClose { code, .. }) => {
+                    self.closed_with = Some(code);
+                    return Peeked::Closed;
+                }
                 Ok(frame) if frame.permitted_in(PacketType::Initial) => continue,
                 Ok(_) | Err(_) => return Peeked::Malformed,
             };

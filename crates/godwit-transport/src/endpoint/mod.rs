@@ -38,7 +38,7 @@ mod table;
 
 pub use accept::AcceptError;
 pub use foreign::{Foreign, ForeignBatch};
-pub use incoming::Incoming;
+pub use incoming::{GoneIncoming, Incoming};
 pub use older_generations::Begun;
 
 use crate::cid::{CidCodec, CidIdentifier, ServerId, Shown};
@@ -130,7 +130,7 @@ struct Queues {
     /// They may have events.
     eventful: VecDeque<ConnKey>,
     /// Incoming handshakes that wait no more, if somebody wants to know of them.
-    gone: Option<VecDeque<IncomingKey>>,
+    gone: Option<VecDeque<GoneIncoming>>,
     /// They have got datagrams of the present batch.
     touched: Vec<ConnKey>,
     /// One of them is a client whose handshake the present run has completed.

@@ -4,7 +4,7 @@
 use super::demux::Target;
 use super::first_initial::{Answered, FirstInitial};
 use super::foreign::{Foreign, ForeignBatch};
-use super::incoming::{Incoming, Rejected};
+use super::incoming::{GoneIncoming, Incoming, Rejected};
 use super::run::{Run, WORTH_LOOKING_AHEAD};
 use super::{ConnKey, Endpoint, IncomingKey, negotiate, reflectors, stateless_reset};
 use crate::address_token::{NewToken, RetryToken, TokenKind};
@@ -208,7 +208,7 @@ impl Endpoint {
     /// Nothing leads to an incoming handshake any more.
     pub(super) fn forget_incoming(&mut self, key: IncomingKey, incoming: &Incoming) {
         if let Some(gone) = &mut self.queues.gone {
-            gone.push_back(key);
+            gone.push_back(GoneIncoming { key, closed_with: incoming.closed_with });
         }
         for id in incoming.ids().into_iter().flatten() {
             self.demux.remove_initial(&id, Target::Incoming(key));
