@@ -146,6 +146,12 @@ impl Configuration {
         state.forget_made();
     }
 
+    /// The first of its protocols that a client has offered.
+    pub(crate) fn choose(&self, offered: &[&[u8]]) -> Option<Bytes> {
+        let chosen = self.alpn.iter().find(|protocol| offered.contains(&protocol.as_slice()))?;
+        Some(Bytes::copy_from_slice(chosen))
+    }
+
     /// What a client's connection is begun with, some of which may be its own.
     ///
     /// # Errors

@@ -132,7 +132,17 @@ impl State {
         if connection.configuration.is_some() {
             return Err(Status::INVALID_STATE);
         }
-        connection.configuration = Some(configuration);
+        connection.configuration = Some(Arc::clone(&configuration));
+        let incoming = connection.incoming.and_then(|incoming| cx.endpoint().incoming(incoming));
+        if let Some(incoming) = incoming {
+            // It is the configuration's word that counts, whatever the listener was for.
+            let Some(alpn) = configuration.choose(&incoming.alpn().collect::<Vec<_>>()) else {
+                let code = NO_APPLICATION_PROTOCOL.0;
+                self.end(cx, key, &End::Transport { status: Status::of_transport_error(code), code });
+                return Ok(());
+            };
+            connection.alpn = alpn;
+        }
         if !self.offer_session(cx, key) {
             self.accept(cx, key, None);
         }

@@ -102,6 +102,14 @@ impl State {
                 // Before the handshake is complete, the peer is told no code of the application's (RFC 9000 section 10.2.3).
                 let code = TransportErrorCode::APPLICATION_ERROR;
                 cx.endpoint_mut().refuse_with(incoming, code, "the application does not want the connection");
+            } else if let End::Transport { code, .. } = end
+                && *code != INTERNAL_ERROR
+            {
+                cx.endpoint_mut().refuse_with(
+                    incoming,
+                    TransportErrorCode(*code),
+                    "the connection was given up",
+                );
             } else {
                 cx.endpoint_mut().refuse(incoming);
             }
