@@ -75,8 +75,19 @@ pub(crate) fn start_at(
     try_connect(worker, key, remote)
 }
 
+/// An address that is known without anybody being asked: one that was given in place of a name, or that of this machine
+/// itself in the family that is wanted (RFC 6761 section 6.3).
 fn literal(server: &Server) -> Option<SocketAddr> {
-    let ip: IpAddr = server.name.as_deref()?.parse().ok()?;
+    let name = server.name.as_deref()?;
+    let own_machine = || match server.family {
+        AddressFamily::INET => Some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+        AddressFamily::INET6 => Some(IpAddr::V6(Ipv6Addr::LOCALHOST)),
+        _ => None,
+    };
+    let ip = match name.eq_ignore_ascii_case("localhost") {
+        true => own_machine()?,
+        false => name.parse().ok()?,
+    };
     let address = SocketAddr::new(ip, server.port);
     fits(server.family, address).then_some(address)
 }
