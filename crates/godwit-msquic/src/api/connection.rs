@@ -250,7 +250,8 @@ pub(super) unsafe extern "C" fn export_keying_material(
     let mut material = vec![0; config.output_length as usize];
     let Some(found) = Found::of(connection, Kind::Connection) else { return Status::INVALID_PARAMETER };
     let status = found.connection(|cx, state, key| {
-        let conn = state.connections.get(key).and_then(|connection| connection.key);
+        let connection = state.connections.get(key).filter(|connection| !connection.is_tls_over);
+        let conn = connection.and_then(|connection| connection.key);
         let Some(transport) = conn.and_then(|conn| cx.endpoint().connection(conn)) else {
             return Status::INVALID_STATE;
         };

@@ -118,6 +118,13 @@ impl State {
         self.send_early_datagrams(cx, key, conn);
     }
 
+    /// The application was told that the connection is there.
+    pub(crate) fn on_connected_told(&mut self, key: Key) {
+        if let Some(connection) = self.connections.get_mut(key) {
+            connection.is_tls_over = connection.is_server && !connection.resumes();
+        }
+    }
+
     /// Who has asked for it is told what congestion control knows now.
     fn on_acknowledged(&mut self, cx: &mut ShardCx<'_>, key: Key, conn: ConnKey) {
         self.discard_suspects(cx, key, conn);

@@ -84,6 +84,8 @@ pub(crate) struct Connection {
     pub(crate) remote: Option<SocketAddr>,
     pub(crate) server_name: Option<Box<str>>,
     pub(crate) alpn: Bytes,
+    /// TLS has done its work: at a server that resumes no sessions, when it has told that it is connected.
+    pub(crate) is_tls_over: bool,
     /// A socket that only this connection uses, or its share in one (see [`shared_sockets`]).
     pub(crate) own_socket: Option<SocketId>,
     pub(crate) shares_socket: bool,
@@ -139,6 +141,7 @@ impl Connection {
             remote: None,
             server_name: None,
             alpn: Bytes::new(),
+            is_tls_over: false,
             own_socket: None,
             shares_socket: false,
             last_stats: None,

@@ -4,6 +4,7 @@ use super::Room;
 use super::kept::agreed;
 use crate::abi::parameters::tls as p;
 use crate::abi::{HandshakeInfo, ParameterId, Status};
+use crate::connection::Connection;
 use crate::worker::State;
 use godwit_base::slab::Key;
 use godwit_engine::ShardCx;
@@ -18,7 +19,7 @@ pub(super) fn get(
 ) -> Result<(), Status> {
     let connection = state.connections.get(key).ok_or(Status::INVALID_PARAMETER)?;
     let transport = connection.key.and_then(|conn| cx.endpoint().connection(conn));
-    if transport.is_none() && !connection.parameters.has_been_begun() {
+    if !has_tls(connection) {
         return Err(Status::INVALID_STATE);
     }
     match parameter {
@@ -45,6 +46,12 @@ pub(super) fn get(
 
 /// Nothing of it can be set.
 pub(super) fn set(state: &State, key: Key) -> Result<(), Status> {
-    let has_tls = state.connections.get(key).is_some_and(|connection| connection.parameters.has_been_begun());
+    let has_tls = state.connections.get(key).is_some_and(has_tls);
     Err(if has_tls { Status::NOT_SUPPORTED } else { Status::INVALID_PARAMETER })
+}
+
+/// A client has it as soon as it is started, a server once it has a configuration, and until it is not needed any more.
+fn has_tls(connection: &Connection) -> bool {
+    let has_begun = connection.parameters.has_been_begun() || connection.is_started && !connection.is_server;
+    has_begun && !connection.is_tls_over
 }

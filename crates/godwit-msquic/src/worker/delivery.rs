@@ -61,6 +61,7 @@ enum Answer {
     None,
     Listener(Box<Offer>, Status),
     Certificate(Key, Status, TlsAlertCode),
+    Connected(Key),
     Resumed(Key, Status),
     StreamStarted(Key, StreamOpenFlags, Status),
     Received(Key, VecDeque<Bytes>, (Status, u64)),
@@ -265,6 +266,7 @@ fn tell_connection(
     };
     let (status, event) = call(event);
     match what {
+        Told::Connected(..) => Answer::Connected(key),
         Told::Resumed(_) => Answer::Resumed(key, status),
         Told::StreamStarted(stream, ..) => {
             let flags = event.as_peer_stream_started().map_or(StreamOpenFlags::NONE, |it| it.flags);
@@ -284,6 +286,7 @@ impl State {
             Answer::Certificate(key, status, alert) => {
                 self.approve(cx, key, alert.alert().filter(|_| status.failed()));
             }
+            Answer::Connected(key) => self.on_connected_told(key),
             Answer::Resumed(key, status) => self.on_resumed_told(cx, key, status),
             Answer::StreamStarted(stream, flags, status) => self.on_stream_shown(cx, stream, flags, status),
             Answer::MemoryWanted(key) => self.on_memory_wanted(cx, key),

@@ -23,7 +23,7 @@ impl Connection {
         ServerResumptionLevel(u8::try_from(level).unwrap_or_default())
     }
 
-    fn resumes(&self) -> bool {
+    pub(crate) fn resumes(&self) -> bool {
         self.resumption_level() != ServerResumptionLevel::NO_RESUME
     }
 
