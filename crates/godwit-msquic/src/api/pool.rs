@@ -1,141 +1,43 @@
 //! Pools: several connections to one server that are opened and started by one call (preview).
 //!
-//! They are spread over the workers by turns. The server's name is looked up once, within the call, so that whoever asks for a
-//! pool learns from it whether there is a server at all. A connection that cannot be started is told of by the call, and never
-//! to its handler.
+//! They are spread over the receive queues of a network card, which only the datapath of XDP on Windows can tell of. Here, as
+//! with MsQuic on Linux, what was asked is checked, and there is no pool.
 
-use super::connection::{close, new_connection, server_name_of};
-use crate::abi::{Address, ConnectionPoolConfig, ConnectionPoolFlags, Handle, Status};
-use crate::configuration::{CONFIGURATIONS, Configuration};
-use crate::connection::{Server, resolve, start_at};
-use crate::registration::{REGISTRATIONS, Registration};
-use crate::worker::{self, Worker};
-use bytes::Bytes;
-use godwit_base::slab::Key;
-use std::net::SocketAddr;
+use super::connection::server_name_of;
+use crate::abi::{ConnectionPoolConfig, Handle, Status};
+use crate::configuration::CONFIGURATIONS;
+use crate::registration::REGISTRATIONS;
 use std::ptr::null_mut;
-use std::sync::Arc;
-
-/// What a pool is made of, once it has been found right.
-struct Plan {
-    config: ConnectionPoolConfig,
-    registration: Arc<Registration>,
-    configuration: Arc<Configuration>,
-    server: Server,
-    /// The server's address, if it was given.
-    address: Option<Address>,
-}
 
 pub(super) unsafe extern "C" fn create(config: *mut ConnectionPoolConfig, pool: *mut Handle) -> Status {
     if config.is_null() || pool.is_null() {
         return Status::INVALID_PARAMETER;
     }
     // SAFETY: the application has given it, and what it points to stays as it is during the call.
-    let plan = match unsafe { Plan::new(*config) } {
-        Ok(plan) => plan,
-        Err(status) => return status,
-    };
-    let count = usize::from(plan.config.number_of_connections);
-    // SAFETY: the application has given a place for so many handles.
-    let put = |index: usize, handle| unsafe { pool.add(index).write(handle) };
-    (0..count).for_each(|index| put(index, null_mut()));
-    let remote = match plan.remote() {
-        Ok(remote) => remote,
-        Err(status) => return status,
-    };
-    let Some(workers) = worker::pool().map(|pool| pool.workers()) else { return Status::INVALID_PARAMETER };
-    let mut made = Vec::new();
-    for (index, worker) in workers.iter().cycle().take(count).enumerate() {
-        // SAFETY: there are as many contexts and ids as connections, if any.
-        match unsafe { plan.connection(worker, index, remote) } {
-            Ok(handle) => {
-                put(index, handle);
-                made.push(handle);
-            }
-            Err(status) => {
-                if plan.config.flags.contains(ConnectionPoolFlags::CLOSE_ON_FAILURE) {
-                    for (index, handle) in made.into_iter().enumerate() {
-                        // SAFETY: it is the handle of a connection.
-                        unsafe { close(handle) };
-                        put(index, null_mut());
-                    }
-                }
-                return status;
-            }
-        }
+    let (config, is_right) = unsafe { (*config, is_right(&*config)) };
+    if !is_right {
+        return Status::INVALID_PARAMETER;
     }
-    Status::SUCCESS
+    for index in 0..usize::from(config.number_of_connections) {
+        // SAFETY: the application has given a place for so many handles.
+        unsafe { pool.add(index).write(null_mut()) };
+    }
+    Status::NOT_SUPPORTED
 }
 
-impl Plan {
-    /// Finds out whether a pool can be made.
-    ///
-    /// # Errors
-    /// [`Status::INVALID_PARAMETER`] if something is missing or does not fit.
-    ///
-    /// # Safety
-    /// The name ends with a zero byte, and there is an address, where these are not null.
-    unsafe fn new(config: ConnectionPoolConfig) -> Result<Self, Status> {
-        let registration = REGISTRATIONS.get(config.registration).ok_or(Status::INVALID_PARAMETER)?;
-        let configuration = CONFIGURATIONS.get(config.configuration).ok_or(Status::INVALID_PARAMETER)?;
-        if !is_complete(&config) || configuration.credential().is_none() {
-            return Err(Status::INVALID_PARAMETER);
-        }
-        // SAFETY: the caller promises it.
-        let name = unsafe { server_name_of(config.server_name) }?;
-        let address =
-            // SAFETY: the caller promises it.
-            (!config.server_address.is_null()).then(|| unsafe { *config.server_address });
-        let server = Server { name, port: config.server_port, family: config.family };
-        Ok(Plan { config, registration, configuration, server, address })
-    }
-
-    /// Where the server is.
-    ///
-    /// # Errors
-    /// [`Status::NOT_FOUND`] if its name has no address, [`Status::INVALID_PARAMETER`] if what was given is none.
-    fn remote(&self) -> Result<SocketAddr, Status> {
-        let Some(address) = self.address else { return resolve(&self.server) };
-        let address = address.with_port(self.server.port);
-        address.socket_address().filter(|_| !address.is_wildcard()).ok_or(Status::INVALID_PARAMETER)
-    }
-
-    /// Opens and starts one of the connections.
-    ///
-    /// # Errors
-    /// Why it cannot be started. There is none then.
-    ///
-    /// # Safety
-    /// There are contexts and ids for as many connections, and as many bytes of each id as was said, where these are not null.
-    unsafe fn connection(
-        &self,
-        worker: &'static Worker,
-        index: usize,
-        remote: SocketAddr,
-    ) -> Result<Handle, Status> {
-        let config = &self.config;
-        let context = match config.context.is_null() {
-            true => null_mut(),
-            // SAFETY: the caller promises it.
-            false => unsafe { *config.context.add(index) },
-        };
-        let id = match config.cibir_ids.is_null() {
-            true => None,
-            // SAFETY: the caller promises it.
-            false => Some(unsafe { id_at(*config.cibir_ids.add(index), config.cibir_id_length) }?),
-        };
-        let registration = Arc::clone(&self.registration);
-        let (key, handle) = new_connection(worker, registration, config.handler, context)?;
-        let started = set_up(worker, key, id.as_deref())
-            .and_then(|()| start_at(worker, key, Arc::clone(&self.configuration), &self.server, remote));
-        match started {
-            Ok(()) => Ok(handle),
-            Err(status) => {
-                discard(worker, key);
-                Err(status)
-            }
-        }
-    }
+/// Whether a pool could be made of it.
+///
+/// # Safety
+/// The name ends with a zero byte, if it is not null.
+unsafe fn is_right(config: &ConnectionPoolConfig) -> bool {
+    let configuration = CONFIGURATIONS.get(config.configuration);
+    let has_credential = configuration.is_some_and(|it| it.credential().is_some());
+    let has_registration = REGISTRATIONS.get(config.registration).is_some();
+    // SAFETY: the caller promises it.
+    has_registration
+        && has_credential
+        && is_complete(config)
+        && unsafe { server_name_of(config.server_name) }.is_ok()
 }
 
 /// Whether everything is there that has to be.
@@ -148,41 +50,10 @@ fn is_complete(config: &ConnectionPoolConfig) -> bool {
         && config.cibir_ids.is_null() == (config.cibir_id_length == 0)
 }
 
-/// A copy of an id.
-///
-/// # Safety
-/// It is null, or there are so many bytes.
-unsafe fn id_at(id: *const u8, length: u8) -> Result<Bytes, Status> {
-    // SAFETY: the caller promises it.
-    let id = unsafe { super::slice(id, length.into()) };
-    id.map(Bytes::copy_from_slice).ok_or(Status::INVALID_PARAMETER)
-}
-
-/// Connections with an id share sockets, as whoever sets one has to have said.
-fn set_up(worker: &Worker, key: Key, id: Option<&[u8]>) -> Result<(), Status> {
-    let Some(id) = id else { return Ok(()) };
-    worker::make_room_for_identifiers();
-    worker.visit(|_, state| {
-        let connection = state.connections.get_mut(key).ok_or(Status::INVALID_STATE)?;
-        connection.shares_socket = true;
-        connection.parameters.set_cibir(id)
-    })
-}
-
-/// Closes a connection that nobody has heard of.
-fn discard(worker: &Worker, key: Key) {
-    worker.visit(|cx, state| {
-        if let Some(connection) = state.connections.get_mut(key) {
-            connection.is_owned = false;
-            state.close_connection(cx, key);
-        }
-    });
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::abi::AddressFamily;
+    use crate::abi::{AddressFamily, ConnectionPoolFlags};
 
     unsafe extern "C" fn handler(
         _: Handle,

@@ -18,7 +18,7 @@ mod stream_table;
 pub(crate) use accept::Offer;
 pub(crate) use ending::End;
 pub(crate) use resumption::ReceivedTickets;
-pub(crate) use start::{IDEAL_SEND_BUFFER, Server, resolve, start, start_at};
+pub(crate) use start::{IDEAL_SEND_BUFFER, Server, start};
 
 use crate::abi::{ConnectionCallbackHandler, PerformanceCounter, Setting, SettingValues, Status};
 use crate::configuration::{Configuration, Own};

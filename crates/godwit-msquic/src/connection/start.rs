@@ -60,21 +60,6 @@ pub(crate) fn start(
     Ok(())
 }
 
-/// As [`start`], to an address that is known.
-///
-/// # Errors
-/// Why there can be no attempt. That is not told.
-pub(crate) fn start_at(
-    worker: &'static Worker,
-    key: Key,
-    configuration: Arc<Configuration>,
-    server: &Server,
-    remote: SocketAddr,
-) -> Result<(), Status> {
-    worker.visit(|_, state| state.begin(key, configuration, server))?;
-    try_connect(worker, key, remote)
-}
-
 /// An address that is known without anybody being asked: one that was given in place of a name, or that of this machine
 /// itself in the family that is wanted (RFC 6761 section 6.3).
 fn literal(server: &Server) -> Option<SocketAddr> {
@@ -104,7 +89,7 @@ fn fits(family: AddressFamily, address: SocketAddr) -> bool {
 ///
 /// # Errors
 /// [`Status::NOT_FOUND`] if there is none in the family that was asked for.
-pub(crate) fn resolve(server: &Server) -> Result<SocketAddr, Status> {
+fn resolve(server: &Server) -> Result<SocketAddr, Status> {
     let name = server.name.as_deref().ok_or(Status::INVALID_PARAMETER)?;
     let mut found = (name, server.port).to_socket_addrs().map_err(|_| Status::NOT_FOUND)?;
     found.find(|address| fits(server.family, *address)).ok_or(Status::NOT_FOUND)

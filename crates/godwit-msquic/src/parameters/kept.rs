@@ -1,7 +1,7 @@
 //! What programs have set of the library and of connections that has no place of its own.
 
+use super::cibir;
 use super::versions::Choice;
-use super::{Given, cibir};
 use crate::abi::{Address, HandshakeInfo, PerformanceCounter, Status};
 use crate::counters;
 use crate::credential::{SecretsWriter, handshake_info};
@@ -123,17 +123,7 @@ impl OfConnection {
         self.disable_encryption
     }
 
-    /// Sets by what processes tell its datagrams apart: the offset, and the bytes.
-    ///
-    /// # Errors
-    /// If it is no such id.
-    pub(crate) fn set_cibir(&mut self, id: &[u8]) -> Result<(), Status> {
-        let length = u32::try_from(id.len()).map_err(|_| Status::INVALID_PARAMETER)?;
-        self.cibir = cibir::read(&Given::new(Some(id), length))?;
-        Ok(())
-    }
-
-    /// At a server: the same, as its listener has it.
+    /// Has its connection ids show what those of its listener do.
     pub(crate) fn set_cibir_of_listener(&mut self, id: Vec<u8>) {
         self.cibir = id;
     }
