@@ -259,9 +259,46 @@ static void accepted_later(const void *row) {
 static void refused_later(const void *row) {
     QUIC_TLS_ALERT_CODES alert = *(const QUIC_TLS_ALERT_CODES *)row;
     pair *it = pair_with_judge(QUIC_STATUS_PENDING);
+    let_things_happen(50);
     CHECK_PENDING(api->ConnectionCertificateValidationComplete(it->client.handle, FALSE, alert));
     CHECK_STATUS(QUIC_STATUS_TLS_ALERT(alert), WAIT_EVENT(&it->client, TRANSPORT).status);
     CHECK_STATUS(QUIC_STATUS_TLS_ALERT(alert), WAIT_EVENT(wait_server(it), TRANSPORT).status);
+    CHECK_NO_EVENT(it->server, QUIC_CONNECTION_EVENT_CONNECTED);
+    close_pair(it);
+}
+
+/* The server is not connected yet, and is told nothing of the application's. */
+static void shut_down_before_a_verdict(const void *row) {
+    (void)row;
+    pair *it = pair_with_judge(QUIC_STATUS_PENDING);
+    connection *server = wait_server(it);
+    let_things_happen(50);
+    api->ConnectionShutdown(it->client.handle, QUIC_CONNECTION_SHUTDOWN_FLAG_NONE, 77);
+    WAIT_EVENT(&it->client, COMPLETE);
+    CHECK_STATUS(QUIC_STATUS_USER_CANCELED, WAIT_EVENT(server, TRANSPORT).status);
+    CHECK(!WAIT_EVENT(server, COMPLETE).first);
+    CHECK_NO_EVENT(server, QUIC_CONNECTION_EVENT_CONNECTED);
+    /* Too late, and no harm. */
+    CHECK_PENDING(api->ConnectionCertificateValidationComplete(it->client.handle, TRUE, QUIC_TLS_ALERT_CODE_SUCCESS));
+    close_pair(it);
+}
+
+/* Without the flag of clients it is a server's, which judges nobody that it has not asked for a certificate. */
+static void a_client_with_a_servers_credential(const void *row) {
+    bool is_asked = *(const bool *)row;
+    pair_options options = usual_options();
+    if (is_asked) options.server_flags = QUIC_CREDENTIAL_FLAG_REQUIRE_CLIENT_AUTHENTICATION;
+    options.server_authority = "ca";
+    pair *it = open_pair(&options);
+    HQUIC client = open_configuration(it->registration, "suite", &options.client);
+    CHECK_OK(load_server_credential(client, "client", 0));
+    QUIC_ADDR address = loopback(it->port);
+    CHECK_OK(api->SetParam(it->client.handle, QUIC_PARAM_CONN_REMOTE_ADDRESS, sizeof(address), &address));
+    CHECK_PENDING(
+        api->ConnectionStart(it->client.handle, client, QUIC_ADDRESS_FAMILY_UNSPEC, "localhost", it->port));
+    WAIT_EVENT(&it->client, QUIC_CONNECTION_EVENT_CONNECTED);
+    WAIT_EVENT(wait_server(it), QUIC_CONNECTION_EVENT_CONNECTED);
+    api->ConfigurationClose(client);
     close_pair(it);
 }
 
@@ -365,6 +402,11 @@ void declare_certificates(void) {
     for (size_t i = 0; i < 2; i++) {
         add_case(CASE_ORDINARY, judged_by_a_parameter, &verdicts[i], "certificates/judged_by_a_parameter/%d",
                  verdicts[i]);
+    }
+    ADD(shut_down_before_a_verdict);
+    for (size_t i = 0; i < 2; i++) {
+        add_case(CASE_ORDINARY, a_client_with_a_servers_credential, &verdicts[i],
+                 "certificates/a_client_with_a_servers_credential/%s", verdicts[i] ? "asked" : "not_asked");
     }
     ADD(closed_before_a_verdict);
     ADD(portable_is_a_buffer);

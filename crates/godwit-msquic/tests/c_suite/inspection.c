@@ -45,6 +45,57 @@ static void cipher_is_told(const void *row) {
     close_pair(ends);
 }
 
+static QUIC_STATUS look_at_handshake(connection *of, QUIC_CONNECTION_EVENT *what) {
+    QUIC_HANDSHAKE_INFO info;
+    uint32_t length = sizeof(info);
+    if (what->Type == QUIC_CONNECTION_EVENT_CONNECTED) {
+        CHECK_OK(api->GetParam(of->handle, QUIC_PARAM_TLS_HANDSHAKE_INFO, &length, &info));
+    }
+    return HOOK_DEFAULT;
+}
+
+/* A server that will send no tickets has no use for it when it is connected; a client keeps it. */
+static void tls_stays_as_long_as_it_is_of_use(const void *row) {
+    bool resumes = *(const bool *)row;
+    QUIC_HANDSHAKE_INFO info;
+    uint32_t length = sizeof(info);
+    uint8_t material[16];
+    QUIC_KEYING_MATERIAL_CONFIG config = {"label", 0, NULL, sizeof(material)};
+    pair_options options = usual_options();
+    options.on_server = options.on_client = look_at_handshake;
+    if (resumes) SET(options.server, ServerResumptionLevel, QUIC_SERVER_RESUME_ONLY);
+    pair *it = connected_pair(&options);
+    let_things_happen(50);
+    CHECK_OK(api->GetParam(it->client.handle, QUIC_PARAM_TLS_HANDSHAKE_INFO, &length, &info));
+    HQUIC server = it->server->handle;
+    QUIC_STATUS expected = resumes ? QUIC_STATUS_SUCCESS : QUIC_STATUS_INVALID_STATE;
+    CHECK_STATUS(expected, api->GetParam(server, QUIC_PARAM_TLS_HANDSHAKE_INFO, &length, &info));
+    CHECK_STATUS(expected, api->ConnectionExportKeyingMaterial(server, &config, material));
+    CHECK_STATUS(resumes ? QUIC_STATUS_NOT_SUPPORTED : QUIC_STATUS_INVALID_PARAMETER,
+                 api->SetParam(server, QUIC_PARAM_TLS_HANDSHAKE_INFO, sizeof(info), &info));
+    close_pair(it);
+}
+
+/* Nobody has answered, and nobody will. */
+static void a_client_has_begun_when_it_is_started(const void *row) {
+    (void)row;
+    uint32_t version = 0, length = sizeof(version), id_length = 20;
+    uint8_t id[20];
+    QUIC_HANDSHAKE_INFO info = {0};
+    pair_options options = usual_options();
+    pair *it = open_pair(&options);
+    HQUIC client = it->client.handle;
+    CHECK_PENDING(api->ConnectionStart(
+        client, it->client_configuration, QUIC_ADDRESS_FAMILY_INET, "localhost", dead_port()));
+    CHECK_OK(api->GetParam(client, QUIC_PARAM_CONN_QUIC_VERSION, &length, &version));
+    CHECK_EQUAL(1, version);
+    CHECK_OK(api->GetParam(client, QUIC_PARAM_CONN_ORIG_DEST_CID, &id_length, id));
+    CHECK(id_length >= 8);
+    CHECK_STATUS(QUIC_STATUS_NOT_SUPPORTED,
+                 api->SetParam(client, QUIC_PARAM_TLS_HANDSHAKE_INFO, sizeof(info), &info));
+    close_pair(it);
+}
+
 /* The structure of a program that was built before the group was there. */
 static void handshake_of_older_programs(const void *row) {
     (void)row;
@@ -456,6 +507,7 @@ void declare_inspection(void) {
     }
 #define ADD(body) add_case(CASE_ORDINARY, body, NULL, "inspection/%s", #body)
     ADD(handshake_of_older_programs);
+    ADD(a_client_has_begun_when_it_is_started);
     ADD(secrets_are_written);
     ADD(statistics_v2_count);
     ADD(counters_count);
@@ -466,6 +518,8 @@ void declare_inspection(void) {
     ADD(starts_from_a_chosen_address);
     static const bool either[] = {false, true};
     for (size_t i = 0; i < 2; i++) {
+        add_case(CASE_ORDINARY, tls_stays_as_long_as_it_is_of_use, &either[i], "inspection/tls_of_a_server/%s",
+                 either[i] ? "that_resumes" : "that_resumes_nothing");
         add_case(CASE_ORDINARY, a_socket_is_shared, &either[i], "inspection/a_socket_is_shared/%s",
                  either[i] ? "of_a_named_address" : "of_any_address");
     }

@@ -186,6 +186,50 @@ static void the_first_in_common_is_taken(const void *row) {
     api->RegistrationClose(registration);
 }
 
+/* The configuration has the last word, not the listener. */
+static void the_configuration_chooses(const void *row) {
+    const char *of_configuration = row;
+    bool common = !strcmp(of_configuration, "two");
+    QUIC_BUFFER both[] = {alpn_buffer("one"), alpn_buffer("two")};
+    HQUIC registration = open_registration(), client;
+    HQUIC server = server_configuration(registration, of_configuration, NULL);
+    QUIC_ADDR address = loopback(0);
+    CHECK_OK(api->ConfigurationOpen(registration, both, 2, NULL, 0, NULL, &client));
+    QUIC_CREDENTIAL_CONFIG config = {
+        .Flags = QUIC_CREDENTIAL_FLAG_CLIENT | QUIC_CREDENTIAL_FLAG_NO_CERTIFICATE_VALIDATION};
+    CHECK_OK(api->ConfigurationLoadCredential(client, &config));
+    listener *it = open_listener(registration, server);
+    CHECK_OK(api->ListenerStart(it->handle, both, 2, &address));
+    connection *from = keep(sizeof(*from));
+    CHECK_OK(api->ConnectionOpen(registration, on_connection_event, from, &from->handle));
+    CHECK_PENDING(api->ConnectionStart(
+        from->handle, client, QUIC_ADDRESS_FAMILY_INET, "127.0.0.1", listener_port(it->handle)));
+    WAIT_EVENT(it, QUIC_LISTENER_EVENT_NEW_CONNECTION);
+    CHECK(!memcmp(it->negotiated, "one", 3));
+    WAIT_UNTIL(it->accepted_count);
+    connection *ends[] = {from, it->accepted[0]};
+    for (int i = 0; i < 2; i++) {
+        if (common) {
+            char alpn[16];
+            uint32_t length = sizeof(alpn);
+            CHECK_EQUAL(3, WAIT_EVENT(ends[i], QUIC_CONNECTION_EVENT_CONNECTED).code);
+            if (i) continue;
+            CHECK_OK(api->GetParam(ends[i]->handle, QUIC_PARAM_TLS_NEGOTIATED_ALPN, &length, alpn));
+            CHECK(length == 3 && !memcmp(alpn, "two", 3));
+        } else {
+            CHECK_STATUS(QUIC_STATUS_ALPN_NEG_FAILURE,
+                         WAIT_EVENT(ends[i], QUIC_CONNECTION_EVENT_SHUTDOWN_INITIATED_BY_TRANSPORT).status);
+            CHECK(!WAIT_EVENT(ends[i], QUIC_CONNECTION_EVENT_SHUTDOWN_COMPLETE).first);
+        }
+    }
+    close_connection(from);
+    close_listener(it);
+    close_connection(it->accepted[0]);
+    api->ConfigurationClose(client);
+    api->ConfigurationClose(server);
+    api->RegistrationClose(registration);
+}
+
 static void is_told_the_name(const void *row) {
     const char *name = row;
     pair_options options = usual_options();
@@ -461,6 +505,10 @@ void declare_listeners(void) {
     /* An address is no name: TLS has no place for it. */
     for (size_t i = 0; i < 3; i++) {
         add_case(CASE_ORDINARY, is_told_the_name, names[i], "listeners/name/%s", names[i]);
+    }
+    static const char *const chosen[] = {"two", "three"};
+    for (size_t i = 0; i < 2; i++) {
+        add_case(CASE_ORDINARY, the_configuration_chooses, chosen[i], "listeners/the_configuration_has/%s", chosen[i]);
     }
 #define ADD(body) add_case(CASE_ORDINARY, body, NULL, "listeners/%s", #body)
     ADD(stops_and_starts_again);

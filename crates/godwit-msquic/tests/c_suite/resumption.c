@@ -184,6 +184,27 @@ static void ticket_is_judged_later(const void *row) {
     close_pair(it);
 }
 
+/* The server has not said yet whether it wants the session when the client leaves. */
+static void client_leaves_before_a_verdict(const void *row) {
+    bool accepted = *(const bool *)row;
+    pair_options options = usual_options();
+    SET(options.server, ServerResumptionLevel, QUIC_SERVER_RESUME_ONLY);
+    options.on_server = later_ticket;
+    pair *it = connected_pair(&options);
+    send_ticket(it, QUIC_SEND_RESUMPTION_FLAG_NONE, sizeof(data_of_the_program), data_of_the_program);
+    connection *client = client_with_ticket(it);
+    start_again(it, client);
+    connection *server = wait_server_number(it, 2);
+    WAIT_EVENT(server, QUIC_CONNECTION_EVENT_RESUMED);
+    api->ConnectionShutdown(client->handle, QUIC_CONNECTION_SHUTDOWN_FLAG_NONE, 77);
+    CHECK_STATUS(QUIC_STATUS_USER_CANCELED,
+                 WAIT_EVENT(server, QUIC_CONNECTION_EVENT_SHUTDOWN_INITIATED_BY_TRANSPORT).status);
+    CHECK(!WAIT_EVENT(server, QUIC_CONNECTION_EVENT_SHUTDOWN_COMPLETE).first);
+    CHECK_PENDING(api->ConnectionResumptionTicketValidationComplete(server->handle, accepted));
+    close_connection(client);
+    close_pair(it);
+}
+
 /* A ticket of a server that has other keys now is worth nothing, and no harm. */
 static void ticket_of_another_server(const void *row) {
     (void)row;
@@ -257,6 +278,7 @@ void declare_resumption(void) {
         const char *verdict = verdicts[i] ? "accepted" : "refused";
         add_case(CASE_ORDINARY, early_data, &verdicts[i], "resumption/0rtt/%s", verdict);
         add_case(CASE_ORDINARY, ticket_is_judged_later, &verdicts[i], "resumption/later/%s", verdict);
+        add_case(CASE_ORDINARY, client_leaves_before_a_verdict, &verdicts[i], "resumption/too_late/%s", verdict);
     }
 #define ADD(body) add_case(CASE_ORDINARY, body, NULL, "resumption/%s", #body)
     ADD(early_data_with_the_same_ticket);

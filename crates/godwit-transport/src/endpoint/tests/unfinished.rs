@@ -64,6 +64,45 @@ fn a_client_that_gives_up_is_not_waited_for() {
 }
 
 #[test]
+fn a_client_that_gives_up_while_the_application_decides_says_why() {
+    let hello = client_hello(700);
+    let close = |code| Frame::ConnectionClose { code, frame_type: 0, reason: b"" };
+    let give_up =
+        |number, code| Initial { number, ..Initial::new(1, &[]) }.seal_with(&close(TransportErrorCode(code)));
+    let repeated = |number| Initial { number, ..Initial::new(1, &hello) }.seal();
+    for (repeats, heard) in [(0, true), (20, true), (70, false)] {
+        let mut rig = Rig::new(false);
+        rig.endpoint.watch_incoming();
+        rig.receive(&Initial::new(1, &hello).seal());
+        let key = rig.endpoint.next_incoming().unwrap();
+        let mut forged = give_up(1, 7);
+        forged[700] ^= 1;
+        rig.receive(&forged);
+        rig.receive_from("192.0.2.9:4000", &give_up(1, 7));
+        for number in 0..repeats {
+            rig.receive(&repeated(2 + number));
+        }
+        assert!(rig.endpoint.incoming(key).is_some() && rig.endpoint.next_gone_incoming().is_none());
+        rig.receive(&give_up(90, 0xc));
+        let gone = rig.endpoint.next_gone_incoming();
+        assert_eq!(gone.map(|gone| gone.key), heard.then_some(key), "{repeats} repeats");
+        let code = gone.and_then(|gone| gone.closed_with);
+        assert_eq!(code, heard.then_some(TransportErrorCode::APPLICATION_ERROR));
+    }
+}
+
+#[test]
+fn who_was_refused_has_not_given_up() {
+    let mut rig = Rig::new(false);
+    rig.endpoint.watch_incoming();
+    rig.receive(&Initial::new(1, &client_hello(700)).seal());
+    let key = rig.endpoint.next_incoming().unwrap();
+    assert!(rig.endpoint.refuse(key));
+    let gone = rig.endpoint.next_gone_incoming().unwrap();
+    assert_eq!((gone.key, gone.closed_with), (key, None));
+}
+
+#[test]
 fn a_slow_hello_is_waited_for_half_a_minute_after_each_part_and_a_minute_in_all() {
     let hello = client_hello(1500);
     let part = |at: u64| {
