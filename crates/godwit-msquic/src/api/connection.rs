@@ -249,8 +249,9 @@ pub(super) unsafe extern "C" fn export_keying_material(
     let label = unsafe { CStr::from_ptr(config.label) }.to_bytes();
     let mut material = vec![0; config.output_length as usize];
     let Some(found) = Found::of(connection, Kind::Connection) else { return Status::INVALID_PARAMETER };
+    let is_of_worker = found.worker.is_current();
     let status = found.connection(|cx, state, key| {
-        let connection = state.connections.get(key).filter(|connection| !connection.is_tls_over);
+        let connection = state.connections.get(key).filter(|it| it.tls_use.is_of_use(is_of_worker));
         let conn = connection.and_then(|connection| connection.key);
         let Some(transport) = conn.and_then(|conn| cx.endpoint().connection(conn)) else {
             return Status::INVALID_STATE;

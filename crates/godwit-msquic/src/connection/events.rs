@@ -1,6 +1,6 @@
 //! What the transport tells of connections, and what the application is told of that.
 
-use super::{Connection, End, INTERNAL_ERROR};
+use super::{Connection, End, INTERNAL_ERROR, TlsUse};
 use crate::abi::{PerformanceCounter, Setting, Status, StreamOpenFlags, StreamShutdownFlags};
 use crate::counters;
 use crate::credential::{Peer, PeerCertificate};
@@ -118,10 +118,11 @@ impl State {
         self.send_early_datagrams(cx, key, conn);
     }
 
-    /// The application was told that the connection is there.
-    pub(crate) fn on_connected_told(&mut self, key: Key) {
-        if let Some(connection) = self.connections.get_mut(key) {
-            connection.is_tls_over = connection.is_server && !connection.resumes();
+    /// The application is told that the connection is there, or has been told.
+    pub(crate) fn limit_tls(&mut self, key: Key, to: TlsUse) {
+        let is_limited = |it: &&mut Connection| it.is_server && !it.resumes();
+        if let Some(connection) = self.connections.get_mut(key).filter(is_limited) {
+            connection.tls_use = to;
         }
     }
 

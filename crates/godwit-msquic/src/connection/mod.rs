@@ -84,8 +84,8 @@ pub(crate) struct Connection {
     pub(crate) remote: Option<SocketAddr>,
     pub(crate) server_name: Option<Box<str>>,
     pub(crate) alpn: Bytes,
-    /// TLS has done its work: at a server that resumes no sessions, when it has told that it is connected.
-    pub(crate) is_tls_over: bool,
+    /// How long TLS is of use.
+    pub(crate) tls_use: TlsUse,
     /// A socket that only this connection uses, or its share in one (see [`shared_sockets`]).
     pub(crate) own_socket: Option<SocketId>,
     pub(crate) shares_socket: bool,
@@ -96,6 +96,28 @@ pub(crate) struct Connection {
     pub(crate) can_reset_reliably: bool,
     /// What else was set of it.
     pub(crate) parameters: OfConnection,
+}
+
+/// How long the TLS of a connection can be asked for what it knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TlsUse {
+    /// As long as there is a connection.
+    Lasting,
+    /// At a server that resumes no sessions, while it tells that it is connected: in the callback, and not beside it.
+    InCallback,
+    /// No more.
+    Over,
+}
+
+impl TlsUse {
+    /// Whether it can be asked now, by a thread that is or is not the worker's own.
+    pub(crate) const fn is_of_use(self, is_of_worker: bool) -> bool {
+        match self {
+            TlsUse::Lasting => true,
+            TlsUse::InCallback => is_of_worker,
+            TlsUse::Over => false,
+        }
+    }
 }
 
 /// The streams of one direction that this end starts.
@@ -141,7 +163,7 @@ impl Connection {
             remote: None,
             server_name: None,
             alpn: Bytes::new(),
-            is_tls_over: false,
+            tls_use: TlsUse::Lasting,
             own_socket: None,
             shares_socket: false,
             last_stats: None,

@@ -50,9 +50,9 @@ pub(crate) fn get(handle: Handle, parameter: ParameterId, room: &mut Room<'_>) -
         Level::Connection => found(with_connection(handle, |_, cx, state, key| {
             connection::get(cx, state, key, parameter, room)
         })),
-        Level::Tls | Level::TlsSchannel => {
-            found(with_connection(handle, |_, cx, state, key| tls::get(cx, state, key, parameter, room)))
-        }
+        Level::Tls | Level::TlsSchannel => found(with_connection(handle, |worker, cx, state, key| {
+            tls::get(worker, cx, state, key, parameter, room)
+        })),
         Level::Stream => {
             found(with_stream(handle, |cx, state, key| stream::get(cx, state, key, parameter, room)))
         }
@@ -76,7 +76,7 @@ pub(crate) fn set(handle: Handle, parameter: ParameterId, given: &Given<'_>) -> 
         }
         Level::Connection => connection::set(handle, parameter, given),
         Level::Tls | Level::TlsSchannel => {
-            found(with_connection(handle, |_, _, state, key| tls::set(state, key)))
+            found(with_connection(handle, |worker, _, state, key| tls::set(worker, state, key)))
         }
         Level::Stream => {
             found(with_stream(handle, |cx, state, key| stream::set(cx, state, key, parameter, given)))

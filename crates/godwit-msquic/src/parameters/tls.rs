@@ -5,12 +5,13 @@ use super::kept::agreed;
 use crate::abi::parameters::tls as p;
 use crate::abi::{HandshakeInfo, ParameterId, Status};
 use crate::connection::Connection;
-use crate::worker::State;
+use crate::worker::{State, Worker};
 use godwit_base::slab::Key;
 use godwit_engine::ShardCx;
 use godwit_transport::Connection as Transport;
 
 pub(super) fn get(
+    worker: &Worker,
     cx: &ShardCx<'_>,
     state: &State,
     key: Key,
@@ -19,7 +20,7 @@ pub(super) fn get(
 ) -> Result<(), Status> {
     let connection = state.connections.get(key).ok_or(Status::INVALID_PARAMETER)?;
     let transport = connection.key.and_then(|conn| cx.endpoint().connection(conn));
-    if !has_tls(connection) {
+    if !has_tls(worker, connection) {
         return Err(Status::INVALID_STATE);
     }
     match parameter {
@@ -45,13 +46,13 @@ pub(super) fn get(
 }
 
 /// Nothing of it can be set.
-pub(super) fn set(state: &State, key: Key) -> Result<(), Status> {
-    let has_tls = state.connections.get(key).is_some_and(has_tls);
+pub(super) fn set(worker: &Worker, state: &State, key: Key) -> Result<(), Status> {
+    let has_tls = state.connections.get(key).is_some_and(|connection| has_tls(worker, connection));
     Err(if has_tls { Status::NOT_SUPPORTED } else { Status::INVALID_PARAMETER })
 }
 
 /// A client has it as soon as it is started, a server once it has a configuration, and until it is not needed any more.
-fn has_tls(connection: &Connection) -> bool {
+fn has_tls(worker: &Worker, connection: &Connection) -> bool {
     let has_begun = connection.parameters.has_been_begun() || connection.is_started && !connection.is_server;
-    has_begun && !connection.is_tls_over
+    has_begun && connection.tls_use.is_of_use(worker.is_current())
 }

@@ -16,7 +16,7 @@ use crate::abi::{
     StreamEvent, StreamEventType, StreamOpenFlags, StreamShutdownComplete, StreamShutdownFlags,
     StreamsAvailable, TlsAlertCode, UINT62_MAX,
 };
-use crate::connection::{Offer, shared_sockets};
+use crate::connection::{Offer, TlsUse, shared_sockets};
 use crate::context::Context;
 use crate::credential::PeerCertificate;
 use crate::listener::close_unused_bindings;
@@ -286,7 +286,7 @@ impl State {
             Answer::Certificate(key, status, alert) => {
                 self.approve(cx, key, alert.alert().filter(|_| status.failed()));
             }
-            Answer::Connected(key) => self.on_connected_told(key),
+            Answer::Connected(key) => self.limit_tls(key, TlsUse::Over),
             Answer::Resumed(key, status) => self.on_resumed_told(cx, key, status),
             Answer::StreamStarted(stream, flags, status) => self.on_stream_shown(cx, stream, flags, status),
             Answer::MemoryWanted(key) => self.on_memory_wanted(cx, key),
@@ -328,7 +328,10 @@ impl State {
                 self.forget_connection(key);
                 return None;
             }
-            N::Connected { resumed, alpn } => Told::Connected(resumed, alpn),
+            N::Connected { resumed, alpn } => {
+                self.limit_tls(key, TlsUse::InCallback);
+                Told::Connected(resumed, alpn)
+            }
             N::ShutdownByTransport { status, code } => {
                 Told::Event(ConnectionEvent::shutdown_initiated_by_transport(ShutdownInitiatedByTransport {
                     status,
