@@ -171,7 +171,7 @@ impl Configuration {
         let mut config = ClientConfig::new(tls, Arc::new(transport));
         config.late_tickets = true;
         config.resumption.verifier = Some(Arc::clone(credential.server_verifier()));
-        let versions = parameters::of_client([own.versions, &state.versions]);
+        let versions = parameters::versions_of_client([own.versions, &state.versions]);
         (config.version, config.versions) = (versions.first, versions.offered);
         let config = Arc::new(config);
         if is_common {

@@ -104,7 +104,7 @@ pub(super) fn set(parameter: ParameterId, given: &Given<'_>) -> Result<(), Statu
 
 /// The library's choice of versions holds for servers at once, and for what clients begin from now on.
 fn on_versions_changed() {
-    worker::set_versions(&super::of_servers());
+    worker::set_versions(&super::versions_of_servers());
     CONFIGURATIONS.all().iter().for_each(|configuration| configuration.on_globals_changed());
 }
 

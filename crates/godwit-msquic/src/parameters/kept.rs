@@ -1,7 +1,7 @@
 //! What programs have set of the library and of connections that has no place of its own.
 
 use super::cibir;
-use super::versions::Choice;
+use super::versions::{Choice, OfClient, OfServer};
 use crate::abi::{Address, HandshakeInfo, PerformanceCounter, Status};
 use crate::counters;
 use crate::credential::{SecretsWriter, handshake_info};
@@ -44,6 +44,17 @@ pub(super) fn of_library() -> MutexGuard<'static, OfLibrary> {
 pub(super) struct Times {
     pub(super) begun: u64,
     pub(super) connected: u64,
+}
+
+/// What a client does with versions of whom these have said something, the nearest first: its connection, its configuration.
+/// The library's lists are for servers alone; whether versions are negotiated, it says for all.
+pub(crate) fn versions_of_client(levels: [&Choice; 2]) -> OfClient {
+    Choice::of_client(levels, of_library().versions.negotiated.unwrap_or_default())
+}
+
+/// What servers do with versions, at all workers.
+pub(crate) fn versions_of_servers() -> OfServer {
+    OfServer::of(&of_library().versions)
 }
 
 /// The number of the next connection.

@@ -21,10 +21,10 @@ mod tls;
 mod versions;
 
 pub(crate) use given::Given;
-pub(crate) use kept::OfConnection;
+pub(crate) use kept::{OfConnection, versions_of_client, versions_of_servers};
 pub(crate) use room::Room;
 pub(crate) use statistics::of_network as network_statistics;
-pub(crate) use versions::{Choice, OfServer, of_client, of_servers};
+pub(crate) use versions::{Choice, OfServer};
 
 use crate::abi::{Handle, Level, ParameterId, Status};
 use crate::configuration::{CONFIGURATIONS, Configuration};

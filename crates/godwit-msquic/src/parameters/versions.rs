@@ -3,7 +3,6 @@
 //! Each level may have a choice of its own: the library, a configuration, a connection. A choice of none at all takes an
 //! earlier one back.
 
-use super::kept::of_library;
 use super::{Given, Room};
 use crate::abi::{Status, VersionSettings};
 
@@ -57,23 +56,12 @@ pub(crate) struct OfServer {
 
 impl OfServer {
     /// What the library's choice means to servers.
-    fn of(library: &Choice) -> OfServer {
+    pub(super) fn of(library: &Choice) -> OfServer {
         let chosen = library.versions.as_ref().map(|versions| spoken(&versions.acceptable));
         let accepted = chosen.filter(|chosen| !chosen.is_empty()).unwrap_or_else(|| SPOKEN.to_vec());
         let upgrade_to = accepted.first().copied().filter(|_| library.negotiated == Some(true));
         OfServer { accepted, upgrade_to }
     }
-}
-
-/// What a client does of whom these have said something, the nearest first: its connection, its configuration. The library's
-/// lists are for servers alone; whether versions are negotiated, it says for all.
-pub(crate) fn of_client(levels: [&Choice; 2]) -> OfClient {
-    Choice::of_client(levels, of_library().versions.negotiated.unwrap_or_default())
-}
-
-/// What servers do with versions, at all workers.
-pub(crate) fn of_servers() -> OfServer {
-    OfServer::of(&of_library().versions)
 }
 
 /// Those of a list that stand for one.
@@ -94,7 +82,7 @@ impl Choice {
 
     /// What a client does of whom these have said something, the nearest first: its connection, its configuration. `everywhere`
     /// is whether versions are negotiated otherwise.
-    fn of_client(levels: [&Choice; 2], everywhere: bool) -> OfClient {
+    pub(super) fn of_client(levels: [&Choice; 2], everywhere: bool) -> OfClient {
         let negotiated = levels.iter().find_map(|level| level.negotiated).unwrap_or(everywhere);
         let Some(versions) = levels.iter().find_map(|level| level.versions.as_ref()) else {
             let offered = if negotiated { SPOKEN.to_vec() } else { vec![V1] };

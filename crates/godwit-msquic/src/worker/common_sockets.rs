@@ -1,6 +1,5 @@
 //! Where the connections of a worker's clients leave that do not care from where.
 
-use super::pool::{Pool, Worker};
 use godwit_base::SocketId;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -22,7 +21,7 @@ impl CommonSockets {
     ///
     /// # Errors
     /// If there is none that reaches it.
-    fn find(
+    pub(super) fn find(
         &self,
         remote: SocketAddr,
         bind: impl Fn(SocketAddr) -> io::Result<(SocketId, SocketAddr)>,
@@ -47,15 +46,5 @@ impl CommonSockets {
     /// They are closed elsewhere.
     pub(super) fn forget(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
-    }
-}
-
-impl Worker {
-    /// The socket from which connections of this worker to `remote` leave.
-    ///
-    /// # Errors
-    /// If there is none that reaches it.
-    pub(crate) fn common_socket(&self, pool: &Pool, remote: SocketAddr) -> io::Result<SocketId> {
-        self.sockets.find(remote, |address| self.bind(pool, address))
     }
 }

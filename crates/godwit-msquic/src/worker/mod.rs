@@ -9,11 +9,11 @@
 //! call that is made in one acts at once. What it acts on is told later, and never within the call, but for closing: what a
 //! handle has still to hear is told before the close returns.
 
-mod balancing;
 mod common_sockets;
 mod current;
 pub(crate) mod defence;
 mod delivery;
+mod endpoints;
 pub(crate) mod executions;
 mod gate;
 mod news;
@@ -26,13 +26,13 @@ mod start;
 mod state;
 mod token_secrets;
 
-pub(crate) use balancing::{make_room_for_identifiers, set_identifier, set_server_id};
 pub(crate) use current::{has_started, is_in_use, on_closed, on_opened, pool};
 pub(crate) use defence::set_retries_always;
 pub(crate) use delivery::deliver_all;
+pub(crate) use endpoints::{make_room_for_identifiers, set_identifier, set_server_id, set_versions};
 pub(crate) use gate::Gate;
 pub(crate) use news::{ConnectionNews, StreamNews};
-pub(crate) use pool::{Pool, Worker, set_versions};
+pub(crate) use pool::{Pool, Worker};
 pub(crate) use start::start;
 pub(crate) use state::{State, TurnOf};
 pub(crate) use token_secrets::{set_reset_key, set_token_secret};

@@ -4,7 +4,7 @@ use super::common_sockets::CommonSockets;
 use super::polled::Polled;
 use super::shown::shown;
 use super::state::State;
-use crate::parameters::{OfServer, of_servers};
+use crate::parameters::versions_of_servers;
 use godwit_base::SocketId;
 use godwit_datapath::{Datapath, DatapathFactory, SocketConfig, share_port};
 use godwit_engine::{OsRng, Shard, ShardCx, ShardGroup, ShardHandle};
@@ -62,14 +62,6 @@ pub(super) fn handshakes_before_retry() -> usize {
     if RETRIES_ALWAYS.load(Ordering::Relaxed) { 0 } else { HANDSHAKES_BEFORE_RETRY }
 }
 
-/// Has all workers' servers do this with versions.
-pub(crate) fn set_versions(versions: &OfServer) {
-    for worker in super::current::pool().map_or(&[][..], Pool::workers) {
-        let accepted = versions.accepted.clone();
-        worker.visit(|cx, _| cx.endpoint_mut().set_versions(accepted, versions.upgrade_to));
-    }
-}
-
 impl Pool {
     /// As many workers as a handle can tell apart, at most.
     pub(super) const MOST_WORKERS: usize = 255;
@@ -79,7 +71,7 @@ impl Pool {
         let secrets = Arc::new(ServerSecrets::from_rng(&mut OsRng::new()));
         let group = ShardGroup::new(count, 0);
         let (reserve, memory, tokens) = (WindowReserve::default(), MemoryLimit::default(), UsedTokens::new());
-        let versions = of_servers();
+        let versions = versions_of_servers();
         let shown = *shown();
         let mut workers = Vec::new();
         for number in (0_u8..).take(count) {
@@ -297,6 +289,14 @@ impl Worker {
     /// As [`Worker::visit`], on the worker's own thread.
     pub(crate) fn visit_inside<R>(&self, visit: impl FnOnce(&mut ShardCx<'_>, &mut State) -> R) -> R {
         self.shard.with_if(|cx, state| (visit(cx, state), false))
+    }
+
+    /// The socket from which connections of this worker to `remote` leave that do not care from where.
+    ///
+    /// # Errors
+    /// If there is none that reaches it.
+    pub(crate) fn common_socket(&self, pool: &Pool, remote: SocketAddr) -> io::Result<SocketId> {
+        self.sockets.find(remote, |address| self.bind(pool, address))
     }
 
     /// As [`Worker::visit`], for looking only.

@@ -4,6 +4,7 @@
 //! and peers choose keys of the latter two, so the hash is keyed with a secret (SipHash 1-3): nobody can
 //! make collisions. Nothing ever iterates over a map, so the same inputs give the same outputs.
 
+use super::discards::Discards;
 use super::table::Table;
 use super::{ConnKey, IncomingKey};
 use crate::keyed_hash::KeyedHash;
@@ -25,6 +26,8 @@ pub(super) struct Demux {
     issued: Table<ConnectionId, ConnKey, KeyedHash>,
     initial: Table<ConnectionId, Target, KeyedHash>,
     resets: Table<(SocketAddr, [u8; 16]), ConnKey, KeyedHash>,
+    /// What is for nobody.
+    pub(super) discards: Discards,
 }
 
 impl Demux {
@@ -33,6 +36,7 @@ impl Demux {
             issued: Table::with_hasher(hash),
             initial: Table::with_hasher(hash),
             resets: Table::with_hasher(hash),
+            discards: Discards::default(),
         }
     }
 

@@ -108,7 +108,6 @@ pub struct Endpoint {
     incoming: IncomingSet,
     queues: Queues,
     outbox: Outbox,
-    discards: discards::Discards,
     foreign: ForeignBatch,
     older_generations: OlderGenerations,
     half_open: HalfOpen,
@@ -206,7 +205,6 @@ impl Endpoint {
             holdings: Holdings::new(hash, config.memory_limit.clone()),
             queues: Queues::default(),
             outbox: Outbox::new(),
-            discards: discards::Discards::default(),
             foreign: ForeignBatch::new(),
             older_generations: OlderGenerations::new(hash),
             networks: Networks::new(hash),
@@ -243,7 +241,7 @@ impl Endpoint {
     /// How many datagrams at this socket belonged to nobody and were good for nothing, as far as is remembered: what is malformed,
     /// forged, too short, or comes from where nobody begins a connection (RFC 9308 section 8.1).
     pub fn discarded_at(&self, socket: SocketId) -> u64 {
-        self.discards.at(socket)
+        self.demux.discards.at(socket)
     }
 
     /// How many Retry packets it has sent.

@@ -122,7 +122,7 @@ impl Endpoint {
     #[inline(always)]
     fn on_datagram(&mut self, origin: &Origin, datagram: &mut [u8], run: &mut Run) {
         let Some(dcid) = header::peek_dcid(datagram, self.codec.len()) else {
-            return self.discards.count(origin.path.socket);
+            return self.demux.discards.count(origin.path.socket);
         };
         match run.owner(dcid) {
             Some(key) => self.deliver(origin, key, datagram, run),
@@ -157,11 +157,11 @@ impl Endpoint {
                 match older.filter(|_| !origin.forwarded) {
                     Some((generation, shard)) => self.put_aside(origin, generation, shard, datagram),
                     None if self.on_stray_long(origin, datagram) => {}
-                    None => self.discards.count(origin.path.socket),
+                    None => self.demux.discards.count(origin.path.socket),
                 }
             }
             _ if self.on_stray_short(origin, datagram) => {}
-            _ => self.discards.count(origin.path.socket),
+            _ => self.demux.discards.count(origin.path.socket),
         }
     }
 

@@ -1,10 +1,16 @@
-//! Changes of what connection ids show to others: the number of this server to load balancers, and identifiers by which datagrams of
-//! several processes with one port are told apart. Workers that there are change with it, as far as ids keep their length once a
-//! socket has been asked for.
+//! Changes of what all workers' endpoints do: which versions servers speak, and what connection ids show to others. That is the
+//! number of this server to load balancers, and identifiers by which datagrams of several processes with one port are told
+//! apart. Workers that there are change with it, as far as ids keep their length once a socket has been asked for.
 
 use super::current::{is_in_use, pool};
 use super::shown::{ROOMY, shown};
+use crate::parameters::OfServer;
 use godwit_transport::{CidIdentifier, Endpoint, ServerId};
+
+/// Has servers do this with versions.
+pub(crate) fn set_versions(versions: &OfServer) {
+    at_each(|endpoint| endpoint.set_versions(versions.accepted.clone(), versions.upgrade_to));
+}
 
 /// Has the ids show another number, or none. Once they have their length only the number can change, and not whether there
 /// is one.
