@@ -245,6 +245,7 @@ fn vector16<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], Malformed> {
 mod tests {
     #![allow(clippy::arithmetic_side_effects, reason = "tests")]
     use super::*;
+    use godwit_wire::version::{V1, V2};
     use proptest::prelude::*;
 
     pub(super) fn with_len16(content: &[u8]) -> Vec<u8> {
