@@ -26,6 +26,7 @@
     AREA(callbacks) \
     AREA(closing) \
     AREA(rare) \
+    AREA(beginnings) \
     AREA(orders)
 
 #define DECLARE_AREA(name) void declare_##name(void);

@@ -40,6 +40,21 @@ static void shutdown_reaches_other_registrations(const void *row) {
     close_pair(it);
 }
 
+/* A connection that is not started has nothing to shut down: it is told as soon as it is. */
+static void shutdown_waits_for_the_start(const void *row) {
+    (void)row;
+    QUIC_STATISTICS_V2 statistics;
+    uint32_t length = sizeof(statistics);
+    pair_options options = usual_options();
+    pair *it = open_pair(&options);
+    api->RegistrationShutdown(it->registration, QUIC_CONNECTION_SHUTDOWN_FLAG_NONE, 5);
+    CHECK_OK(api->GetParam(it->client.handle, QUIC_PARAM_CONN_STATISTICS_V2, &length, &statistics));
+    CHECK_NO_EVENT(&it->client, QUIC_CONNECTION_EVENT_SHUTDOWN_COMPLETE);
+    CHECK_PENDING(start_client(it));
+    CHECK(!WAIT_EVENT(&it->client, QUIC_CONNECTION_EVENT_SHUTDOWN_COMPLETE).first);
+    close_pair(it);
+}
+
 static void shutdown_twice(const void *row) {
     (void)row;
     HQUIC registration = open_registration();
@@ -184,6 +199,7 @@ void declare_registrations(void) {
 #define ADD(body) add_case(CASE_ORDINARY, body, NULL, "registrations/%s", #body)
     ADD(shutdown_reaches_other_registrations);
     ADD(shutdown_twice);
+    ADD(shutdown_waits_for_the_start);
     ADD(close2_of_an_empty_registration);
     ADD(many_registrations);
     ADD(configuration_closed_while_in_use);

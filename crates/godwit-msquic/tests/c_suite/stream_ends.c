@@ -1,6 +1,8 @@
 /* How streams end: aborted by either side, stopped, closed while open, shut down before they start. */
 #include "suite.h"
 
+#include "relay.h"
+
 static void prepare_nothing(stream *it) { (void)it; }
 
 /* A stream of the client on which the server has received something. */
@@ -102,6 +104,30 @@ static void nothing_is_sent_after_the_end(const void *row) {
     try_send(streams.client, 1010, 10, 1, QUIC_SEND_FLAG_NONE, &status);
     CHECK_STATUS(QUIC_STATUS_INVALID_STATE, status);
     close_both(&streams);
+}
+
+/* Sending that was given up is over when the peer knows. */
+static void an_abort_is_over_when_the_peer_knows(const void *row) {
+    (void)row;
+    pair_options options = usual_options();
+    SET(options.client, InitialRttMs, 30);
+    pair *ends = open_pair(&options);
+    relay *through = start_relay(ends->port);
+    ends->port = through->port;
+    connect_pair(ends);
+    stream *given_up = open_stream(&ends->client, QUIC_STREAM_OPEN_FLAG_UNIDIRECTIONAL);
+    send_pattern(given_up, 0, 10, 1, QUIC_SEND_FLAG_START);
+    accepted_stream(ends->server, 1);
+    atomic_store(&through->lose_to_server, true);
+    CHECK_PENDING(api->StreamShutdown(given_up->handle, QUIC_STREAM_SHUTDOWN_FLAG_ABORT_SEND, 7));
+    let_things_happen(100);
+    CHECK_NO_EVENT(given_up, QUIC_STREAM_EVENT_SEND_SHUTDOWN_COMPLETE);
+    atomic_store(&through->lose_to_server, false);
+    CHECK(!WAIT_EVENT(given_up, QUIC_STREAM_EVENT_SEND_SHUTDOWN_COMPLETE).first);
+    CHECK_EQUAL(7, WAIT_EVENT(accepted_stream(ends->server, 1), QUIC_STREAM_EVENT_PEER_SEND_ABORTED).code);
+    WAIT_EVENT(given_up, QUIC_STREAM_EVENT_SHUTDOWN_COMPLETE);
+    close_stream(given_up);
+    close_pair(ends);
 }
 
 static void nothing_is_sent_after_an_abort(const void *row) {
@@ -299,6 +325,7 @@ void declare_stream_ends(void) {
 #define ADD(body) add_case(CASE_ORDINARY, body, NULL, "stream_ends/%s", #body)
     ADD(a_stopped_sender_cannot_send);
     ADD(nothing_is_sent_after_the_end);
+    ADD(an_abort_is_over_when_the_peer_knows);
     ADD(nothing_is_sent_after_an_abort);
     ADD(streams_are_closed_in_their_last_event);
     ADD(what_waits_for_the_start_is_canceled);
