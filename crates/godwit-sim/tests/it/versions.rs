@@ -72,6 +72,41 @@ fn both_versions_work() {
 }
 
 #[test]
+fn versions_from_before_the_standard_work_where_both_ends_ask_for_them() {
+    for number in [version::DRAFT_29, version::MSQUIC_1] {
+        for policy in [Policy::Accept, Policy::Retry] {
+            let mut scenario = exchange(3);
+            (scenario.version, scenario.policy) = (number, policy);
+            scenario.server_versions = vec![number];
+            let (ending, _, seen, versions) = run(&scenario);
+            assert_eq!((ending, versions), (Ending::Complete, [Some(number); 2]));
+            assert!(seen.iter().all(|(version, _)| *version == number), "{seen:x?}");
+        }
+    }
+}
+
+#[test]
+fn they_are_not_spoken_otherwise() {
+    let mut scenario = exchange(3);
+    scenario.version = version::DRAFT_29;
+    let (ending, connected, seen, versions) = run(&scenario);
+    // The client offers the others as well.
+    assert_eq!((ending, connected), (Ending::Complete, Some(ms(40))));
+    assert!(seen.contains(&(version::NEGOTIATION, None)));
+    assert_eq!(versions, [Some(version::V1); 2]);
+}
+
+#[test]
+fn a_client_that_begins_with_a_reserved_version_is_told_the_others() {
+    let mut scenario = exchange(3);
+    scenario.version = 0x1a2a_3a4a;
+    let (ending, connected, seen, versions) = run(&scenario);
+    assert_eq!((ending, connected), (Ending::Complete, Some(ms(40))));
+    assert!(seen.contains(&(version::NEGOTIATION, None)));
+    assert_eq!(versions, [Some(version::V1); 2]);
+}
+
+#[test]
 fn a_server_moves_its_clients_without_losing_time() {
     for (from, to) in [(version::V1, version::V2), (version::V2, version::V1)] {
         for policy in [Policy::Accept, Policy::Retry] {

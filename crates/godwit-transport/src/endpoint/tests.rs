@@ -251,6 +251,48 @@ fn an_unknown_version_is_answered_once_and_only_if_it_is_long() {
 }
 
 #[test]
+fn nobody_begins_where_services_answer_to_anybody() {
+    let mut rig = Rig::new(false);
+    let socket = meta(CLIENT).socket;
+    let mut unknown = first_initial(2);
+    unknown[1..5].copy_from_slice(&0x0a1a_2a3a_u32.to_be_bytes());
+    let forgotten = short_packet(&rig.forgotten_cid(), 100);
+    for (number, datagram) in [first_initial(1), unknown, forgotten].iter().enumerate() {
+        assert!(rig.receive_from("192.0.2.1:53", datagram).is_empty());
+        assert_eq!(rig.endpoint.discarded_at(socket), number as u64 + 1);
+    }
+    assert!(rig.endpoint.is_idle());
+    assert_eq!(rig.receive_from("192.0.2.1:54", &first_initial(1)).len(), 0, "it waits for its fate");
+    assert!(rig.endpoint.next_incoming().is_some());
+    assert_eq!(rig.endpoint.discarded_at(socket), 3);
+}
+
+#[test]
+fn what_is_good_for_nothing_is_counted_where_it_came() {
+    let mut rig = Rig::new(false);
+    let socket = meta(CLIENT).socket;
+    let short_id = [&[0xc0, 0, 0, 0, 1, 3, 1, 2, 3][..], &[0; 1200]].concat();
+    let all: [&[u8]; 3] = [&[0x40], &first_initial(1)[..1199], &short_id];
+    all.iter().for_each(|datagram| assert!(rig.receive(datagram).is_empty()));
+    assert_eq!(rig.endpoint.discarded_at(socket), 3);
+    assert_eq!(rig.endpoint.discarded_at(SocketId(77)), 0);
+}
+
+#[test]
+fn versions_can_be_others_from_now_on() {
+    let mut rig = Rig::new(false);
+    let hello = client_hello(0);
+    let datagram = |version| Initial { version, ..Initial::new(1, &hello) }.seal();
+    rig.endpoint.set_versions(vec![version::DRAFT_29], None);
+    assert!(matches!(
+        header::parse(&rig.receive(&datagram(version::V1))[0], 8),
+        Ok(Packet::VersionNegotiation { .. })
+    ));
+    assert!(rig.receive(&datagram(version::DRAFT_29)).is_empty());
+    assert!(rig.endpoint.next_incoming().is_some());
+}
+
+#[test]
 fn a_known_version_that_is_not_wanted_counts_as_unknown() {
     let mut rig = Rig::with(false, |config| config.versions = vec![version::V1]);
     let hello = client_hello(0);

@@ -163,6 +163,19 @@ fn being_blocked_is_told_once_and_ends_with_an_event() {
 }
 
 #[test]
+fn a_limit_that_rises_takes_back_that_it_was_too_low() {
+    let mut streams = Streams::new(Side::Client, &config());
+    assert_eq!(streams.open(BIDI), None);
+    let parameters = TransportParameters { initial_max_streams_bidi: 1, ..TransportParameters::default() };
+    streams.set_peer_limits(&parameters);
+    assert!(!streams.wants_to_send(), "nothing of STREAMS_BLOCKED");
+    assert!(streams.open(BIDI).is_some());
+    assert_eq!(streams.open(BIDI), None);
+    let (payload, _) = send(&mut streams, 100);
+    assert_eq!(frames(&payload), [Frame::StreamsBlocked { direction: BIDI, limit: 1 }]);
+}
+
+#[test]
 fn a_stream_says_once_for_each_limit_that_it_is_blocked() {
     let mut streams = Streams::new(Side::Client, &config());
     streams.set_peer_limits(&TransportParameters {
