@@ -23,6 +23,8 @@ struct Binding {
     socket: SocketId,
     /// Nobody: the sockets are closed when no connection uses them any more.
     listeners: Vec<Entry>,
+    /// The one worker that has a socket, if it is not all.
+    partition: Option<u16>,
     /// The workers are closing the sockets.
     is_closing: bool,
 }
@@ -98,11 +100,12 @@ pub(super) fn dropped_at(listener: &Listener) -> u64 {
     place.map_or(0, |(pool, socket)| pool.discarded_at(socket))
 }
 
-/// Has a listener listen at an address, and says which it has become.
+/// Has a listener listen at an address, at the one worker of a partition or at all of them, and says which it has become.
 pub(super) fn add(
     listener: &Arc<Listener>,
     alpn: &[Bytes],
     address: Option<&Address>,
+    partition: Option<u16>,
 ) -> Result<SocketAddr, Status> {
     let wanted = address.and_then(Address::socket_address);
     let port = address.map_or(0, Address::port);
@@ -113,7 +116,7 @@ pub(super) fn add(
     let entry = (Arc::clone(listener), alpn.to_vec());
     let bound = match join(pool, wanted, &entry)? {
         Some(bound) => bound,
-        None => bind(pool, wanted, is_any_family, entry).map_err(|error| status_of(&error))?,
+        None => bind(pool, (wanted, is_any_family), entry, partition).map_err(|error| status_of(&error))?,
     };
     Ok(told(bound, address))
 }
@@ -134,10 +137,10 @@ fn join(pool: &'static Pool, wanted: SocketAddr, entry: &Entry) -> Result<Option
         binding.listeners.push(entry.clone());
         return Ok(Some(binding.bound));
     }
-    let (socket, bound) = (binding.socket, binding.bound);
+    let (socket, bound, partition) = (binding.socket, binding.bound, binding.partition);
     // Workers' locks are taken, under which they look for listeners here.
     drop(all);
-    if pool.keep(socket, bound).map_err(|error| status_of(&error))? {
+    if pool.keep(socket, bound, partition).map_err(|error| status_of(&error))? {
         if let Some(binding) = bindings().iter_mut().find(|it| it.socket == socket) {
             binding.is_closing = false;
             binding.listeners.push(entry.clone());
@@ -151,16 +154,16 @@ fn join(pool: &'static Pool, wanted: SocketAddr, entry: &Entry) -> Result<Option
 /// Has a listener be at an address at which there is none.
 fn bind(
     pool: &'static Pool,
-    wanted: SocketAddr,
-    is_any_family: bool,
+    (wanted, is_any_family): (SocketAddr, bool),
     entry: Entry,
+    partition: Option<u16>,
 ) -> std::io::Result<SocketAddr> {
     let port = wanted.port();
     let beside = port != 0 && bindings().iter().any(|it| it.has_port(pool, port));
-    let outcome = pool.bind(wanted, beside).or_else(|error| {
+    let outcome = pool.bind(wanted, beside, partition).or_else(|error| {
         // There is no IPv6 here, and it was not asked for.
         if is_any_family && error.kind() != std::io::ErrorKind::AddrInUse {
-            pool.bind((Ipv4Addr::UNSPECIFIED, port).into(), beside)
+            pool.bind((Ipv4Addr::UNSPECIFIED, port).into(), beside, partition)
         } else {
             Err(error)
         }
@@ -171,6 +174,7 @@ fn bind(
         asked: wanted,
         bound,
         socket,
+        partition,
         listeners: vec![entry],
         is_closing: false,
     });

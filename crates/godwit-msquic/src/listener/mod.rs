@@ -227,7 +227,7 @@ impl Listener {
         if !matches!(state.phase, Phase::Stopped) {
             return Err(Status::INVALID_STATE);
         }
-        let bound = bindings::add(self, &alpn, address)?;
+        let bound = bindings::add(self, &alpn, address, state.partition)?;
         state.alpn = alpn;
         let asked = address.copied().unwrap_or(Address::unspecified(0));
         state.told_address = asked.with_port(bound.port());

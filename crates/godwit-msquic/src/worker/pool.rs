@@ -151,17 +151,28 @@ impl Pool {
         SocketId(NEXT_SOCKET.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Gives every worker a socket on `address`, all with the same number, and says which address it has become. `beside`:
-    /// this process has sockets with the same port already, at other addresses.
+    /// The worker of a partition, or all of them.
+    fn members(&self, partition: Option<u16>) -> &[Worker] {
+        let one = partition.map(usize::from).and_then(|number| self.workers.get(number..=number));
+        one.unwrap_or(&self.workers)
+    }
+
+    /// Gives every worker a socket on `address`, or that of the partition alone, all with the same number, and says which
+    /// address it has become. `beside`: this process has sockets with the same port already, at other addresses.
     ///
     /// # Errors
     /// If the address cannot be had.
-    pub(crate) fn bind(&self, address: SocketAddr, beside: bool) -> io::Result<(SocketId, SocketAddr)> {
+    pub(crate) fn bind(
+        &self,
+        address: SocketAddr,
+        beside: bool,
+        partition: Option<u16>,
+    ) -> io::Result<(SocketId, SocketAddr)> {
         let mut config = SocketConfig::default();
         config.reuse_port = beside;
         // A listener may have an address before the machine has it.
         config.free_bind = cfg!(target_os = "linux");
-        self.bind_with(&config, address)
+        self.bind_with(&config, address, self.members(partition))
     }
 
     /// As [`Pool::bind`], for connections of clients, which may share the port with others.
@@ -172,17 +183,24 @@ impl Pool {
         let mut config = SocketConfig::default();
         config.reuse_port = true;
         config.report_unreachable = true;
-        self.bind_with(&config, address)
+        self.bind_with(&config, address, &self.workers)
     }
 
-    fn bind_with(&self, config: &SocketConfig, address: SocketAddr) -> io::Result<(SocketId, SocketAddr)> {
+    fn bind_with(
+        &self,
+        config: &SocketConfig,
+        address: SocketAddr,
+        members: &[Worker],
+    ) -> io::Result<(SocketId, SocketAddr)> {
         let id = self.fresh_socket_id();
-        let sockets = config.bind_group(id, address, self.workers.len())?;
+        let sockets = config.bind_group(id, address, members.len())?;
         let first = sockets.first().ok_or(io::ErrorKind::AddrNotAvailable)?;
         let bound = first.local_addr();
         share_port(&**first)?;
-        self.steer(&**first);
-        for (worker, socket) in self.workers.iter().zip(sockets) {
+        if members.len() > 1 {
+            self.steer(&**first);
+        }
+        for (worker, socket) in members.iter().zip(sockets) {
             worker.shard.replace_socket(socket);
         }
         Ok((id, bound))
@@ -210,14 +228,19 @@ impl Pool {
         self.workers.iter().any(|worker| worker.shard.has_socket(socket))
     }
 
-    /// Sockets that are to be closed are to stay; those workers that have theirs no more get another one. Returns whether
-    /// there was one left at all: if not, nothing has changed.
+    /// Sockets that are to be closed are to stay; those workers that have theirs no more get another one, in a partition as in
+    /// [`Pool::bind`]. Returns whether there was one left at all: if not, nothing has changed.
     ///
     /// # Errors
     /// If the address cannot be had by all. Then they are to be closed as before.
-    pub(crate) fn keep(&self, socket: SocketId, bound: SocketAddr) -> io::Result<bool> {
+    pub(crate) fn keep(
+        &self,
+        socket: SocketId,
+        bound: SocketAddr,
+        partition: Option<u16>,
+    ) -> io::Result<bool> {
         let (kept, without): (Vec<&Worker>, Vec<&Worker>) =
-            self.workers.iter().partition(|worker| worker.shard.keep_socket(socket));
+            self.members(partition).iter().partition(|worker| worker.shard.keep_socket(socket));
         if kept.is_empty() {
             return Ok(false);
         }
@@ -240,9 +263,7 @@ impl Pool {
     /// Has the kernel give each datagram to the worker of its connection.
     fn steer(&self, socket: &dyn Datapath) {
         let key = CidCodec::new(self.secrets.cid_key(), CidCodec::MIN_LEN, 0, 0).steering_key();
-        if self.workers.len() > 1
-            && let Some(socket) = socket.socket()
-        {
+        if let Some(socket) = socket.socket() {
             // Without, they are steered by address, and workers hand them to one another.
             let _ = godwit_datapath::steering::attach(socket, key, self.workers.len());
         }
@@ -356,13 +377,13 @@ mod tests {
     fn sockets_that_cannot_be_kept_by_all_are_closed_by_all() {
         let pool = Pool::new(2);
         let [first, second] = pool.workers() else { panic!("two workers") };
-        let (socket, bound) = pool.bind((Ipv4Addr::LOCALHOST, 0).into(), false).unwrap();
+        let (socket, bound) = pool.bind((Ipv4Addr::LOCALHOST, 0).into(), false, None).unwrap();
         pool.unbind(socket);
         PolledDriver::new(&second.shard).unwrap().poll(&mut || false).unwrap();
         assert_eq!([first, second].map(|worker| worker.shard.has_socket(socket)), [true, false]);
         // Nobody has an address that is for documentation.
         let foreign = SocketAddr::from((Ipv4Addr::new(192, 0, 2, 1), bound.port()));
-        assert!(pool.keep(socket, foreign).is_err());
+        assert!(pool.keep(socket, foreign, None).is_err());
         PolledDriver::new(&first.shard).unwrap().poll(&mut || false).unwrap();
         assert!(!pool.has_socket(socket));
     }

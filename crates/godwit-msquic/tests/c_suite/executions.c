@@ -89,6 +89,46 @@ static void works_on_threads_of_the_program(const void *row) {
     delete_executions(workers, count);
 }
 
+static void prepare_partition(HQUIC it) {
+    uint16_t second = 1, none = 2;
+    CHECK_STATUS(QUIC_STATUS_INVALID_PARAMETER,
+                 api->SetParam(it, QUIC_PARAM_LISTENER_PARTITION_INDEX, sizeof(none), &none));
+    CHECK_OK(api->SetParam(it, QUIC_PARAM_LISTENER_PARTITION_INDEX, sizeof(second), &second));
+}
+
+/* A connection whose ends both are in one partition goes on although nobody works for the other. */
+static void a_partition_works_alone(const void *row) {
+    (void)row;
+    pthread_t threads[2];
+    worker workers[2] = {{0}};
+    make_executions(workers, 2);
+    CHECK(pthread_create(&threads[1], NULL, work, &workers[1]) == 0);
+    pair_options options = usual_options();
+    options.prepare_listener = prepare_partition;
+    pair *ends = open_pair(&options);
+    connection *client = keep(sizeof(*client));
+    QUIC_ADDR address = loopback(ends->port);
+    CHECK_OK(api->ConnectionOpenInPartition(ends->registration, 1, on_connection_event, client, &client->handle));
+    CHECK_OK(api->SetParam(client->handle, QUIC_PARAM_CONN_REMOTE_ADDRESS, sizeof(address), &address));
+    CHECK_PENDING(api->ConnectionStart(
+        client->handle, ends->client_configuration, QUIC_ADDRESS_FAMILY_UNSPEC, "localhost", ends->port));
+    WAIT_EVENT(client, QUIC_CONNECTION_EVENT_CONNECTED);
+    connection *server = wait_server(ends);
+    WAIT_EVENT(server, QUIC_CONNECTION_EVENT_CONNECTED);
+    stream *sender = open_stream(client, QUIC_STREAM_OPEN_FLAG_NONE);
+    send_pattern(sender, 0, 1000, 1, QUIC_SEND_FLAG_START | QUIC_SEND_FLAG_FIN);
+    WAIT_EVENT(accepted_stream(server, 1), QUIC_STREAM_EVENT_PEER_SEND_SHUTDOWN);
+    CHECK_EQUAL(1000, accepted_stream(server, 1)->received);
+    /* The rest ends with both. */
+    CHECK(pthread_create(&threads[0], NULL, work, &workers[0]) == 0);
+    close_stream(sender);
+    close_connection(client);
+    close_pair(ends);
+    atomic_store(&stop, true);
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+    delete_executions(workers, 2);
+}
+
 /* Two of them, which have one thread. */
 static void *work_for_both(void *context) {
     worker *workers = context;
@@ -479,6 +519,7 @@ void declare_executions(void) {
     add_case(CASE_ORDINARY, nothing_stays_open, NULL, "executions/nothing_stays_open");
     add_case(CASE_ORDINARY, callbacks_close_at_each_other, NULL, "executions/callbacks_close_at_each_other");
     add_case(CASE_ORDINARY, one_thread_works_for_both, NULL, "executions/one_thread_works_for_both");
+    add_case(CASE_ORDINARY, a_partition_works_alone, NULL, "executions/a_partition_works_alone");
     add_case(CASE_ORDINARY, waits_when_there_is_nothing, NULL, "executions/waits_when_there_is_nothing");
     add_case(CASE_ORDINARY, can_be_replaced, NULL, "executions/can_be_replaced");
     for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++) {
