@@ -2,8 +2,7 @@
 
 use super::cibir;
 use super::versions::{Choice, OfClient, OfServer};
-use crate::abi::{Address, HandshakeInfo, PerformanceCounter, Status};
-use crate::counters;
+use crate::abi::{Address, HandshakeInfo, Status};
 use crate::credential::{SecretsWriter, handshake_info};
 use bytes::Bytes;
 use godwit_base::Time;
@@ -154,9 +153,6 @@ impl OfConnection {
         self.times.connected = now.as_micros().saturating_add(1);
         self.is_resumed = transport.is_resumed();
         self.disable_encryption = transport.is_unencrypted();
-        if self.is_resumed {
-            counters::count(PerformanceCounter::CONN_RESUMED);
-        }
     }
 
     /// The transport will forget the connection.

@@ -1,9 +1,9 @@
-//! The test vectors of RFC 9001 appendix A and RFC 9369 appendix A.
+//! The test vectors of RFC 9001 appendix A and RFC 9369 appendix A, and of draft-ietf-quic-tls-29 appendix A.
 #![allow(clippy::arithmetic_side_effects, reason = "tests")]
 
 use super::test_vectors::*;
 use super::*;
-use godwit_wire::version::{V1, V2};
+use godwit_wire::version::{DRAFT_29, MSQUIC_1, V1, V2};
 use godwit_wire::{ConnectionId, Side};
 use rustls::quic::DirectionalKeys;
 
@@ -58,9 +58,30 @@ fn initial_packets() {
     check(V2, Side::Server, 1, server_v2, &server_payload, SERVER_INITIAL_V2);
 }
 
+/// A server's packet of draft 29: what opens is authentic.
+#[test]
+fn initial_packets_from_before_the_standard() {
+    let packet = hex(concat!(
+        "caff00001d0008f067a5502a4262b5004074aaf2f007823a5d3a1207c86ee49132824f0465243d082d868b107a38092b",
+        "c80528664cbf9456ebf27673fb5fa5061ab573c9f001b81da028a00d52ab00b15bebaa70640e106cf2acd043e9c6b441",
+        "1c0a79637134d8993701fe779e58c2fe753d14b0564021565ea92e57bc6faf56dfc7a40870e6",
+    ));
+    for version in [DRAFT_29, MSQUIC_1] {
+        let keys = initial(version, &client_dcid(), Side::Client).unwrap();
+        let mut packet = packet.clone();
+        let (_, number) = keys.header_opener.unmask(&mut packet, 18).unwrap();
+        assert_eq!(number.expand(0), 1);
+        let (head, body) = packet.split_at_mut(18 + number.len());
+        assert_eq!(keys.opener.open(0, 1, head, body), Some(98));
+    }
+}
+
+/// Reserved ones have those of version 1, with which a client begins for a server to tell the versions that it knows.
 #[test]
 fn unknown_versions_have_no_keys() {
-    for version in [0, 0x0a0a_0a0a, 0xff00_001d] {
+    assert!(initial(0x0a0a_0a0a, &client_dcid(), Side::Client).is_some());
+    assert!(retry_integrity_tag(0x0a0a_0a0a, &client_dcid(), b"retry").is_none());
+    for version in [0, 0x0a0a_0a0b, 0xff00_001c] {
         assert!(initial(version, &client_dcid(), Side::Client).is_none());
         assert!(retry_integrity_tag(version, &client_dcid(), b"retry").is_none());
     }
@@ -70,7 +91,8 @@ fn unknown_versions_have_no_keys() {
 fn retry_packets() {
     let v1 = hex("ff000000010008f067a5502a4262b5746f6b656e04a265ba2eff4d829058fb3f0f2496ba");
     let v2 = hex("cf6b3343cf0008f067a5502a4262b5746f6b656ec8646ce8bfe33952d955543665dcc7b6");
-    for (version, packet) in [(V1, v1), (V2, v2)] {
+    let draft = hex("ffff00001d0008f067a5502a4262b5746f6b656ed16926d81f6f9ca2953a8aa4575e1e49");
+    for (version, packet) in [(V1, v1), (V2, v2), (DRAFT_29, draft)] {
         let (retry, tag) = packet.split_at(packet.len() - TAG_LEN);
         assert_eq!(retry_integrity_tag(version, &client_dcid(), retry).unwrap(), tag);
         assert_ne!(retry_integrity_tag(version, &ConnectionId::EMPTY, retry).unwrap(), tag);
