@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 
@@ -47,10 +48,10 @@ pub(super) fn begin(lookup: impl FnOnce() + Send + 'static) -> io::Result<()> {
     Ok(())
 }
 
-/// Does what waits, until nothing does.
+/// Does what waits, until nothing does. Whatever becomes of one lookup, the next is begun.
 fn work() {
     while let Some(lookup) = next() {
-        lookup();
+        let _ = std::panic::catch_unwind(AssertUnwindSafe(lookup));
     }
 }
 

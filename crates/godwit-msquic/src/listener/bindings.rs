@@ -114,35 +114,43 @@ pub(super) fn add(
     let pool = pool().ok_or(Status::INVALID_STATE)?;
     let _changing = CHANGING.lock().unwrap_or_else(PoisonError::into_inner);
     let entry = (Arc::clone(listener), alpn.to_vec());
-    let bound = match join(pool, wanted, &entry)? {
+    let bound = match join(pool, wanted, &entry, partition)? {
         Some(bound) => bound,
         None => bind(pool, (wanted, is_any_family), entry, partition).map_err(|error| status_of(&error))?,
     };
     Ok(told(bound, address))
 }
 
-/// Has a listener join those at its address, or take over what they have left; `None` if there is neither.
-fn join(pool: &'static Pool, wanted: SocketAddr, entry: &Entry) -> Result<Option<SocketAddr>, Status> {
+/// Has a listener join those at its address, or take over what they have left; `None` if there is neither. Listeners of one
+/// address in different partitions have all workers.
+fn join(
+    pool: &'static Pool,
+    wanted: SocketAddr,
+    entry: &Entry,
+    partition: Option<u16>,
+) -> Result<Option<SocketAddr>, Status> {
     if wanted.port() == 0 {
         return Ok(None);
     }
     let mut all = bindings();
     let is_at = |it: &&mut Binding| it.asked.ip() == wanted.ip() && it.has_port(pool, wanted.port());
     let Some(binding) = all.iter_mut().find(is_at) else { return Ok(None) };
-    if !binding.is_closing {
-        let taken = |protocol: &Bytes| binding.listeners.iter().any(|(_, alpn)| alpn.contains(protocol));
-        if entry.1.iter().any(taken) {
-            return Err(Status::ALPN_IN_USE);
-        }
-        binding.listeners.push(entry.clone());
-        return Ok(Some(binding.bound));
+    let taken = |protocol: &Bytes| binding.listeners.iter().any(|(_, alpn)| alpn.contains(protocol));
+    if entry.1.iter().any(taken) {
+        return Err(Status::ALPN_IN_USE);
     }
-    let (socket, bound, partition) = (binding.socket, binding.bound, binding.partition);
+    let (socket, bound) = (binding.socket, binding.bound);
+    let is_enough = binding.partition.is_none() || binding.partition == partition;
+    if !binding.is_closing && is_enough {
+        binding.listeners.push(entry.clone());
+        return Ok(Some(bound));
+    }
+    let partition = partition.filter(|_| binding.is_closing);
     // Workers' locks are taken, under which they look for listeners here.
     drop(all);
     if pool.keep(socket, bound, partition).map_err(|error| status_of(&error))? {
         if let Some(binding) = bindings().iter_mut().find(|it| it.socket == socket) {
-            binding.is_closing = false;
+            (binding.is_closing, binding.partition) = (false, partition);
             binding.listeners.push(entry.clone());
         }
         return Ok(Some(bound));

@@ -101,6 +101,7 @@ impl State {
     pub(crate) fn on_finished(&mut self, key: Key) {
         if let Some(stream) = self.streams.get_mut(key) {
             stream.sending.end(Ending::Graceful);
+            stream.sending.awaits_peer = false;
             self.take_given_back();
             self.settle_stream(key);
         }

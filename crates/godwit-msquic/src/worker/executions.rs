@@ -22,8 +22,6 @@ use std::time::Duration;
 /// One of the application's threads, as it knows it.
 pub(crate) struct Execution {
     worker: &'static Worker,
-    /// Where events in its queue point to.
-    _entry: Box<SubmissionEntry>,
 }
 
 /// How often a worker is polled at most, until it has told all peers that their connections end.
@@ -55,23 +53,21 @@ pub(crate) fn create(queues: &[BorrowedFd<'_>]) -> Result<Vec<Handle>, Status> {
     let pool: &'static Pool = Box::leak(Box::new(pool));
     current::set(Some(pool));
     defence::note(pool.workers().iter().filter_map(Worker::begin));
-    let made = pool.workers().iter().zip(prepared).map(|(worker, (driver, entry))| {
+    let made = pool.workers().iter().zip(prepared).map(|(worker, driver)| {
         let _ = worker.polled.set(Polled::new(driver));
-        EXECUTIONS.insert(Arc::new(Execution { worker, _entry: entry })).ok_or(Status::OUT_OF_MEMORY)
+        EXECUTIONS.insert(Arc::new(Execution { worker })).ok_or(Status::OUT_OF_MEMORY)
     });
     made.collect()
 }
 
 /// What is needed to poll a worker, whose descriptor is in the queue then.
-fn prepare(
-    worker: &Worker,
-    queue: BorrowedFd<'_>,
-) -> std::io::Result<(PolledDriver<super::State>, Box<SubmissionEntry>)> {
+fn prepare(worker: &Worker, queue: BorrowedFd<'_>) -> std::io::Result<PolledDriver<super::State>> {
     let driver = PolledDriver::new(&worker.shard)?;
     let descriptor = driver.as_fd().as_raw_fd();
-    let entry = Box::new(SubmissionEntry { descriptor, completion: Some(nothing_to_do) });
+    // Events of the application's queue point there, which it may look at whenever it likes: like the workers it stays for ever.
+    let entry = Box::leak(Box::new(SubmissionEntry { descriptor, completion: Some(nothing_to_do) }));
     add_to(queue, driver.as_fd(), (&raw const *entry).expose_provenance() as u64)?;
-    Ok((driver, entry))
+    Ok(driver)
 }
 
 /// The application takes its threads away. As long as a registration is left, or what was opened in one, it cannot.

@@ -225,17 +225,18 @@ impl Endpoint {
             self.touch(key);
             return true;
         }
-        if reflectors::may_be(&origin.path.remote) {
-            return false;
-        }
         let Some(dcid) = header::peek_dcid(datagram, self.codec.len()).and_then(ConnectionId::new) else {
             return false;
         };
         // Whose it is comes first: else a new process would end the connections of the old one.
-        if !self.hand_on(origin, &dcid, datagram) {
+        if self.hand_on(origin, &dcid, datagram) {
+            return true;
+        }
+        let is_answered = !reflectors::may_be(&origin.path.remote);
+        if is_answered {
             self.send_stateless_reset(origin.now, &origin.path, &dcid, datagram.len());
         }
-        true
+        is_answered
     }
 
     /// Puts a datagram aside for another shard if its id says so.
@@ -269,9 +270,6 @@ impl Endpoint {
 
     /// A long header with an id that is nobody's here: a new client, or a packet come too late. False if it is good for nothing.
     fn on_stray_long(&mut self, origin: &Origin, datagram: &[u8]) -> bool {
-        if reflectors::may_be(&origin.path.remote) {
-            return false;
-        }
         let quic = datagram.first().is_some_and(|first| header::has_quic_bit(*first));
         match header::parse(datagram, self.codec.len()) {
             Ok(Packet::UnknownVersion { dcid, scid, .. }) => {
@@ -336,7 +334,10 @@ impl Endpoint {
     }
 
     fn send_versions(&mut self, path: &PathKey, dcid: &[u8], scid: &[u8], trigger: usize) -> bool {
-        let is_answered = self.is_server() && trigger >= MIN_INITIAL_DATAGRAM && !self.outbox.is_full();
+        let is_answered = self.is_server()
+            && trigger >= MIN_INITIAL_DATAGRAM
+            && !self.outbox.is_full()
+            && !reflectors::may_be(&path.remote);
         if is_answered {
             let versions = &self.config.versions;
             self.outbox.push(path, negotiate::version_negotiation(dcid, scid, versions, &mut *self.rng));
@@ -355,6 +356,10 @@ impl Endpoint {
         let long_enough = first.client_dcid.len() >= CidCodec::MIN_LEN;
         if !self.is_server() || datagram.len() < MIN_INITIAL_DATAGRAM || !long_enough {
             return false;
+        }
+        if reflectors::may_be(&first.path.remote) {
+            // It may be of another worker's connection all the same.
+            return self.hand_on(origin, &first.client_dcid, datagram);
         }
         let source = first.source;
         let always = self.server.as_ref().is_some_and(|server| server.retry);

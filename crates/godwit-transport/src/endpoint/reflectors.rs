@@ -1,8 +1,8 @@
 //! Source ports from which nobody begins a connection: those of services that answer to anybody, with more than they were asked
 //! (RFC 9308 section 8.1). Who forges such an address wants what we answer to go to one of them, and its answer to us.
 //!
-//! What comes from there and belongs to no connection is dropped. Connections that a client of ours has begun are not
-//! touched, whatever their server's port.
+//! What comes from there and belongs to no connection, here or of another shard, gets no answer and begins nothing. Connections
+//! that a client of ours has begun are not touched, whatever their server's port.
 
 use std::net::SocketAddr;
 

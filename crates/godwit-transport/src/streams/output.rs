@@ -172,6 +172,8 @@ impl Streams {
             self.events.push_back(Event::Finished { id });
             self.reap(slot);
         } else if acked.over {
+            // What a reset had promised has arrived as well.
+            self.events.push_back(Event::ResetAcknowledged { id });
             self.reap(slot);
         }
     }
@@ -205,8 +207,9 @@ impl Streams {
     pub(super) fn on_reset_acked(&mut self, id: StreamId, acked: impl FnOnce(&mut SendHalf)) {
         let Some(slot) = self.store.find(id) else { return };
         if let Some(send) = self.store.at_mut(slot).and_then(|stream| stream.send.as_mut()) {
+            let was_known = send.is_reset_acked();
             acked(send);
-            if send.is_reset_acked() {
+            if send.is_reset_acked() && !was_known {
                 self.events.push_back(Event::ResetAcknowledged { id });
             }
             self.reap(slot);

@@ -128,6 +128,21 @@ fn a_server_may_learn_of_the_end_of_the_handshake_when_it_is_approved() {
 }
 
 #[test]
+fn a_client_that_waits_for_approval_does_not_fill_the_network() {
+    let mut pair = Pair::with(asking_before_finished(), TransportConfig::default());
+    let begun = pair.now;
+    while pair.now < begun + Duration::from_secs(5) {
+        pair.run(1);
+    }
+    let sent = pair.client.stats();
+    assert!(sent.packets_sent_by_type.one_rtt == 0, "the server could not read them");
+    assert!(sent.packets_sent < 60, "{} packets", sent.packets_sent);
+    pair.client.approve(pair.now);
+    pair.run(20);
+    assert_eq!(events(&mut pair.server)[..2], [Event::Connected, Event::Confirmed]);
+}
+
+#[test]
 fn a_server_that_is_not_approved_has_never_been_connected() {
     for by_alert in [false, true] {
         let mut pair = Pair::with(asking_before_finished(), TransportConfig::default());

@@ -50,6 +50,8 @@ struct Outgoing {
     was_reset: bool,
     /// What still arrives although it was reset.
     reliable: u64,
+    /// How often it was told that the peer knows of the reset.
+    known: u32,
 }
 
 #[derive(Debug, Default)]
@@ -116,6 +118,7 @@ impl End {
                     let outgoing = self.outgoing.entry(id).or_default();
                     (outgoing.ended, outgoing.was_reset) = (true, true);
                 }
+                Event::ResetAcknowledged { id } => self.outgoing.get_mut(&id).unwrap().known += 1,
                 other => panic!("{other:?}"),
             }
         }
@@ -345,6 +348,13 @@ fn check_end(seed: u64, ends: [End; 2]) {
         let streams = &end.streams;
         assert_eq!(end.to_open, 0, "all streams could be opened");
         assert!(end.outgoing.values().all(|outgoing| outgoing.ended), "nothing hangs on the sending side");
+        for (id, outgoing) in &end.outgoing {
+            assert_eq!(
+                outgoing.known,
+                u32::from(outgoing.was_reset),
+                "told once of a reset, and of no other: {id}"
+            );
+        }
         for (id, incoming) in &end.incoming {
             assert!(incoming.ended, "nothing hangs on the receiving side: {id} {incoming:?}");
             let was_reset = peer.outgoing[id].was_reset;
