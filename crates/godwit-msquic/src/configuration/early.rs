@@ -3,7 +3,8 @@
 //! A client may come back with the same ticket more than once, as with MsQuic. But whoever records its first flight can send
 //! it again, with the 0-RTT packets in it. So each ClientHello that asks for 0-RTT is good for it once (RFC 8446 section 8.2): it is
 //! recorded by its random, which the client's proof of the session covers. It is recorded for as long as TLS might take
-//! it for fresh (section 8.3). Where so many have come that there is no room to record another, no 0-RTT is taken.
+//! it for fresh (section 8.3). Where so many have come that there is no room to record another, no 0-RTT is taken. That proof is
+//! looked at later: who has seen a ticket can fill the record with ClientHellos that prove nothing, and keep others from 0-RTT.
 //!
 //! A ticket is known here from when it is given out, with what the client may send before it hears anything (RFC 9000
 //! section 7.4.1): a server that permits less today takes no 0-RTT. What is not known resumes a session without 0-RTT, as
