@@ -2,6 +2,7 @@
 //! compiler with pkg-config and by CMake, and run.
 
 use super::built::Built;
+use super::needs;
 use super::tree::read;
 use crate::shell;
 use std::ffi::OsStr;
@@ -89,6 +90,14 @@ fn use_all(built: &Built, prefix: &Path, lib: &str, work: &Path) -> Result<(), S
         runs(&build.join(name), &libraries, &built.version)?;
     }
 
+    for name in ["libgodwit.so", "libmsquic.so.2"] {
+        let library = libraries.join(name);
+        expect(
+            needs::loads_late(&library)?,
+            name,
+            "is for programs that are linked with it only (STATIC_TLS)",
+        )?;
+    }
     let msquic = work.join("msquic");
     let mut compiler = Command::new("cc");
     compiler.arg("-o").arg(&msquic).arg(source.join("msquic.c")).arg("-ldl");

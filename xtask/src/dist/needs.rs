@@ -19,6 +19,12 @@ pub(super) fn system_libraries(file: &Path) -> Result<Vec<String>, String> {
     Ok(libraries(file)?.into_iter().filter(is_linked).filter_map(name).collect())
 }
 
+/// Whether a library can be loaded by programs that run, whatever else these have loaded: what belongs to threads must not be in
+/// the room that is set aside when a program starts, of which there is little.
+pub(super) fn loads_late(file: &Path) -> Result<bool, String> {
+    Ok(!readelf("--dynamic", file)?.contains("STATIC_TLS"))
+}
+
 fn libraries(file: &Path) -> Result<Vec<String>, String> {
     let text = readelf("--dynamic", file)?;
     let needed = text.lines().filter(|line| line.contains("(NEEDED)"));
