@@ -248,8 +248,7 @@ impl Machine {
     /// Why a 1-RTT packet of at most `bytes` is to be sent, if there is a reason.
     #[inline]
     fn reason_for_short(&mut self, turn: &Sending<'_>, bytes: usize) -> Option<Reason> {
-        // A server that has not heard Finished could not read it, nor would it ever be acknowledged.
-        if !self.spaces.data.is_ready() || self.negotiation.withholds_finished {
+        if !self.spaces.data.is_ready() {
             return None;
         }
         let permitted = self.may_send_data(turn, bytes);

@@ -433,8 +433,7 @@ impl Machine {
         }
         // A server that has dropped its Handshake keys cannot read a Handshake probe; if our address has
         // changed meanwhile, only a 1-RTT packet tells it.
-        let is_complete = !self.lifecycle.is_handshaking() && !self.negotiation.withholds_finished;
-        if id == SpaceId::Handshake && is_complete {
+        if id == SpaceId::Handshake && !self.lifecycle.is_handshaking() {
             self.spaces.data.space.probes = 1;
         }
         self.repeat_probes(now);

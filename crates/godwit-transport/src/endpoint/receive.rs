@@ -358,8 +358,9 @@ impl Endpoint {
             return false;
         }
         if reflectors::may_be(&first.path.remote) {
-            // It may be of another worker's connection all the same.
-            return self.hand_on(origin, &first.client_dcid, datagram);
+            // It may be of another worker's connection all the same: that of a new client is authentic by itself.
+            return !Incoming::is_authentic(first, datagram)
+                && self.hand_on(origin, &first.client_dcid, datagram);
         }
         let source = first.source;
         let always = self.server.as_ref().is_some_and(|server| server.retry);
