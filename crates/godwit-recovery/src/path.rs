@@ -31,11 +31,11 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// The PTO doubles at most this often.
-const MAX_BACKOFF: u32 = 16;
+const MAX_BACKOFF: u16 = 16;
 /// So many PTOs in a row may be kept from doubling; further ones make up for it, so that a dead path is left alone.
-const CAPPED_PTOS: u32 = 4;
+const CAPPED_PTOS: u16 = 4;
 /// After this many PTOs in a row a black hole for large packets is suspected.
-const BLACK_HOLE_PTOS: u32 = 3;
+const BLACK_HOLE_PTOS: u16 = 3;
 /// While data waits, an MTU probe takes at most this part of the window: one in eight lets a probe of Ethernet's size
 /// leave with the first flight.
 const PROBE_SHARE: u64 = 8;
@@ -101,7 +101,9 @@ pub struct PathRecovery {
     /// Until what an earlier connection left is used or useless.
     resume: Option<Box<CarefulResume>>,
     usage: Usage,
-    pto_count: u32,
+    pto_count: u16,
+    /// Those of them and before when nothing but packets of the Data space was in flight, since one of these was acknowledged.
+    data_pto_count: u16,
     last_activity: Time,
     peer_max_ack_delay: Duration,
     peer_validated: bool,
@@ -145,6 +147,7 @@ impl PathRecovery {
             resume,
             usage: Usage::default(),
             pto_count: 0,
+            data_pto_count: 0,
             last_activity: now,
             peer_max_ack_delay: Duration::from_millis(25),
             peer_validated: true,
@@ -273,7 +276,7 @@ impl PathRecovery {
 
     /// Probe timeouts since the last acknowledgement.
     pub const fn pto_count(&self) -> u32 {
-        self.pto_count
+        self.pto_count as u32
     }
 
     /// The counters.
@@ -448,6 +451,9 @@ impl PathRecovery {
     /// 1200, because a path that became narrower swallows the probes as well.
     pub fn on_pto(&mut self, now: Time) {
         self.pto_count = self.pto_count.saturating_add(1);
+        if self.has_only_data_in_flight() {
+            self.data_pto_count = self.data_pto_count.saturating_add(1);
+        }
         self.stats.ptos = self.stats.ptos.saturating_add(1);
         self.last_activity = self.last_activity.max(now);
         self.ecn.on_pto();
@@ -459,7 +465,17 @@ impl PathRecovery {
     /// Ends the PTO back-off: keys were dropped, the peer validated the address, or asked for a Retry (RFC 9002 section
     /// 6.3).
     pub fn reset_pto_count(&mut self) {
-        self.pto_count = 0;
+        (self.pto_count, self.data_pto_count) = (0, 0);
+    }
+
+    /// Packets of the Data space were acknowledged.
+    pub(crate) const fn on_data_acked(&mut self) {
+        self.data_pto_count = 0;
+    }
+
+    fn has_only_data_in_flight(&self) -> bool {
+        let elicits = |id| self.flights.of(id).last_ack_eliciting().is_some();
+        elicits(SpaceId::Data) && !elicits(SpaceId::Initial) && !elicits(SpaceId::Handshake)
     }
 
     /// The peer's ECN counts fit what was sent, with `ce` more packets that met congestion. True if the window
@@ -491,12 +507,13 @@ impl PathRecovery {
     /// `duration` doubled for every PTO since the last acknowledgement; but the first few times it is not made longer
     /// than `most`.
     pub(crate) fn backed_off(&self, duration: Duration, most: Option<Duration>) -> Duration {
-        let doublings = self.pto_count.min(MAX_BACKOFF);
-        let whole = duration.saturating_mul(1_u32.checked_shl(doublings).unwrap_or(u32::MAX));
-        match most {
-            Some(most) if doublings <= CAPPED_PTOS => whole.min(most.max(duration)),
-            _ => whole,
-        }
+        doubled(duration, self.pto_count, most)
+    }
+
+    /// The same of a probe of another space in place of one in the Data space: acknowledgements of such probes are no reason
+    /// for more of them.
+    pub(crate) fn backed_off_for_data(&self, duration: Duration, most: Option<Duration>) -> Duration {
+        doubled(duration, self.pto_count.max(self.data_pto_count), most)
     }
 
     /// When something ack-eliciting was last sent or anything last acknowledged: the start of a client's
@@ -700,6 +717,16 @@ impl PathRecovery {
 
 fn to_u64(bytes: usize) -> u64 {
     u64::try_from(bytes).unwrap_or(u64::MAX)
+}
+
+/// See [`PathRecovery::backed_off`].
+fn doubled(duration: Duration, doublings: u16, most: Option<Duration>) -> Duration {
+    let factor = 1_u32.checked_shl(doublings.min(MAX_BACKOFF).into()).unwrap_or(u32::MAX);
+    let whole = duration.saturating_mul(factor);
+    match most {
+        Some(most) if doublings <= CAPPED_PTOS => whole.min(most.max(duration)),
+        _ => whole,
+    }
 }
 
 #[cfg(test)]

@@ -256,6 +256,9 @@ impl<T: Copy> SpaceRecovery<T> {
         let lost = self.detect_lost(path, ack.now, outcome);
         summary.mtu_probe_acked = summary.mtu_probe_acked.or(tally.mtu_probe_acked.map(usize::from));
         if tally.packets > 0 {
+            if self.id == SpaceId::Data {
+                path.on_data_acked();
+            }
             path.on_acked(ack.now, tally, newest, &lost, prior_in_flight);
         }
         summary.lost.add(&lost);

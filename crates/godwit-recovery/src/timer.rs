@@ -61,15 +61,26 @@ pub fn timer(path: &PathRecovery, inputs: TimerInputs) -> Option<(Time, TimerKin
         let due = (since + path.backed_off(path.rtt().pto().saturating_add(ack_delay), most), id);
         earliest = Some(earliest.map_or(due, |other| other.min(due)));
     }
-    // A client's server may be waiting for bytes that credit it (RFC 9002 section 6.2.2.1). And data that
-    // is in flight before the handshake is confirmed has no PTO of its own, but can fill the window so
-    // that a lost handshake message is not repeated: nothing else would ever end that.
-    let data_only = in_flight && !inputs.handshake_confirmed;
-    if earliest.is_none() && (data_only || inputs.awaits_handshake || !path.is_peer_validated()) {
+    if earliest.is_none() {
+        let wait = wait_in_place_of_data(path, inputs, in_flight && !inputs.handshake_confirmed);
         let id = if inputs.has_handshake_keys { SpaceId::Handshake } else { SpaceId::Initial };
-        earliest = Some((path.last_activity() + path.backed_off(path.rtt().pto(), most), id));
+        earliest = wait.map(|wait| (path.last_activity() + wait, id));
     }
     earliest.map(|(time, id)| (time, TimerKind::Pto(id)))
+}
+
+/// How long after the last activity to probe though nothing of the handshake is in flight, if at all.
+///
+/// A client's server may be waiting for bytes that credit it (RFC 9002 section 6.2.2.1). And data that is in flight before
+/// the handshake is confirmed has no PTO of its own, but can fill the window so that a lost handshake message is not
+/// repeated: nothing else would ever end that. Such probes are acknowledged, and the data is still not while the peer's
+/// application takes its time with the handshake: they back off all the same.
+fn wait_in_place_of_data(path: &PathRecovery, inputs: TimerInputs, data_only: bool) -> Option<Duration> {
+    let (pto, most) = (path.rtt().pto(), inputs.most_backed_off);
+    if inputs.awaits_handshake || !path.is_peer_validated() {
+        return Some(path.backed_off(pto, most));
+    }
+    data_only.then(|| path.backed_off_for_data(pto, most))
 }
 
 #[cfg(test)]

@@ -28,6 +28,11 @@ fn send(space: &mut SpaceRecovery<()>, path: &mut PathRecovery, now: Time) {
     space.on_packet_sent(path, info, &[]);
 }
 
+fn ack(space: &mut SpaceRecovery<()>, path: &mut PathRecovery, now: Time, number: u64) {
+    let ranges = std::iter::once(number..=number);
+    space.on_ack_received(path, now, number, Duration::ZERO, ranges, &mut |_, ()| {}).unwrap();
+}
+
 #[test]
 fn nothing_in_flight_is_no_timer() {
     assert_eq!(timer(&path(), CONFIRMED), None);
@@ -64,6 +69,34 @@ fn the_data_space_waits_for_confirmation_and_the_peers_delay() {
     assert_eq!(due, Some((ms(400), TimerKind::Pto(SpaceId::Handshake))));
     let due = timer(&path, CONFIRMED);
     assert_eq!(due, Some((ms(325), TimerKind::Pto(SpaceId::Data))));
+}
+
+#[test]
+fn probes_in_place_of_data_back_off_though_they_are_acknowledged() {
+    let (mut handshake, mut data, mut path) =
+        (SpaceRecovery::new(SpaceId::Handshake), SpaceRecovery::new(SpaceId::Data), path());
+    send(&mut data, &mut path, ms(0));
+    let unconfirmed = TimerInputs { handshake_confirmed: false, ..CONFIRMED };
+    // In probe timeouts.
+    let wait = |path: &PathRecovery| {
+        let (at, kind) = timer(path, unconfirmed).expect("data is in flight");
+        assert_eq!(kind, TimerKind::Pto(SpaceId::Handshake));
+        at.saturating_since(path.last_activity()).as_nanos() / path.rtt().pto().as_nanos()
+    };
+    let mut waits = Vec::new();
+    for number in 0..5 {
+        waits.push(wait(&path));
+        let at = path.last_activity() + Duration::from_secs(1);
+        path.on_pto(at);
+        send(&mut handshake, &mut path, at);
+        ack(&mut handshake, &mut path, at + Duration::from_millis(100), number);
+        assert_eq!(path.pto_count(), 0);
+    }
+    assert_eq!(waits, [1, 2, 4, 8, 16]);
+    let at = path.last_activity();
+    ack(&mut data, &mut path, at, 0);
+    send(&mut data, &mut path, at);
+    assert_eq!(wait(&path), 1, "data gets through again");
 }
 
 #[test]

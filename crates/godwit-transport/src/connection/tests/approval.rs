@@ -128,6 +128,25 @@ fn a_server_may_learn_of_the_end_of_the_handshake_when_it_is_approved() {
 }
 
 #[test]
+fn ends_of_which_one_waits_for_approval_do_not_keep_each_other_busy() {
+    for early in [false, true] {
+        let mut pair = Pair::with(asking_before_finished(), TransportConfig::default());
+        pair.run(4);
+        if early {
+            // Data of a server that may not know yet whom it serves waits for the client's Finished as well.
+            let id = pair.server.open(Direction::Unidirectional).unwrap();
+            pair.server.write(id, Bytes::from_static(&[7; 3000])).unwrap();
+        }
+        pair.run(3000);
+        let sent = [&pair.client, &pair.server].map(|end| end.stats().datagrams_sent);
+        assert!(sent.iter().all(|sent| *sent < 40), "{sent:?}");
+        pair.client.approve(pair.now);
+        pair.run(20);
+        assert!(events(&mut pair.server).contains(&Event::Confirmed));
+    }
+}
+
+#[test]
 fn a_client_that_waits_for_approval_hears_that_the_server_gives_up() {
     let mut pair = Pair::with(asking_before_finished(), TransportConfig::default());
     pair.run(20);
