@@ -25,6 +25,11 @@ pub(super) fn read(given: &Given<'_>) -> Result<Vec<u8>, Status> {
     }
 }
 
+/// Whether it is an id that connection ids need room for.
+pub(super) fn is_one(given: &Given<'_>) -> bool {
+    read(given).is_ok_and(|id| !id.is_empty())
+}
+
 /// What such an id has in connection ids.
 pub(super) fn identifier(id: &[u8]) -> Option<CidIdentifier> {
     let (_offset, bytes) = id.split_first()?;
@@ -41,6 +46,10 @@ mod tests {
         assert_eq!(of(&[]), Ok(vec![]));
         assert_eq!(of(&[0]), Err(Status::INVALID_PARAMETER));
         assert_eq!(of(&[0, 5]), Ok(vec![0, 5]));
+        assert_eq!(
+            [&[][..], &[0], &[1, 5], &[0, 5]].map(|it| is_one(&Given::new(Some(it), it.len() as u32))),
+            [false, false, false, true]
+        );
         assert_eq!(of(&[1, 5]), Err(Status::NOT_SUPPORTED));
         assert_eq!(of(&[0; MAX_CIBIR]), Ok(vec![0; MAX_CIBIR]));
         assert_eq!(of(&[0; MAX_CIBIR + 1]), Err(Status::INVALID_PARAMETER));

@@ -40,7 +40,9 @@ pub(super) fn set(of: &Listener, parameter: ParameterId, given: &Given<'_>) -> R
         }
         p::CIBIR_ID => {
             let id = cibir::read(given)?;
-            worker::make_room_for_identifiers();
+            if !id.is_empty() {
+                worker::make_room_for_identifiers();
+            }
             worker::set_identifier(cibir::identifier(&id));
             of.set_cibir(id);
             Ok(())

@@ -6,7 +6,7 @@ mod set;
 
 pub(super) use get::get;
 
-use super::{Given, found};
+use super::{Given, cibir, found};
 use crate::abi::parameters::connection as p;
 use crate::abi::{Handle, ParameterId, Status};
 use crate::found::with_connection;
@@ -17,7 +17,7 @@ pub(super) fn set(handle: Handle, parameter: ParameterId, given: &Given<'_>) -> 
     if parameter == p::LOCAL_ADDRESS {
         return address::set_local(handle, given);
     }
-    if parameter == p::CIBIR_ID {
+    if parameter == p::CIBIR_ID && cibir::is_one(given) {
         // With no worker's lock held: it concerns all of them.
         worker::make_room_for_identifiers();
     }
