@@ -4,9 +4,9 @@ use godwit_wire::transport_parameters::TransportParameters as Ours;
 use godwit_wire::{Reader, Side, Writer};
 use quinn_proto::transport_parameters::TransportParameters as Theirs;
 
-/// Parameters that quinn does not know, or reads in its own way: reset_stream_at, version_information, enable_timestamp, cibir_encoding,
-/// grease_quic_bit and min_ack_delay, which it takes twice.
-const OWN_WAYS: [u64; 6] = [0x1d, 0x11, 0x7158, 0x1000, 0x2ab2, 0xff04_de1b];
+/// Parameters that quinn does not know, or reads in its own way: reset_stream_at, version_information, enable_timestamp,
+/// cibir_encoding, disable_1rtt_encryption, grease_quic_bit and min_ack_delay, which it takes twice.
+const OWN_WAYS: [u64; 7] = [0x1d, 0x11, 0x7158, 0x1000, 0xbaad, 0x2ab2, 0xff04_de1b];
 const INITIAL_SOURCE_CID: u64 = 0x0f;
 const PREFERRED_ADDRESS: u64 = 0x0d;
 
@@ -43,6 +43,7 @@ pub fn transport_parameters(bytes: &[u8]) -> bool {
     parameters.version_information = None;
     parameters.timestamps = Default::default();
     parameters.cibir_encoding = None;
+    parameters.disable_1rtt_encryption = false;
     assert_eq!(Ours::decode(&written, sender), Ok(parameters), "they mean the same to both");
     true
 }
