@@ -73,6 +73,9 @@ impl Watched {
         let mut transport = TransportConfig::default();
         transport.max_idle_timeout = Duration::from_secs(600);
         transport.handshake_timeout = Duration::from_secs(300);
+        // The server keeps as much as clients permit, and they permit more the longer round trips are: not here, however
+        // busy the machine is.
+        transport.max_stream_window = 256 << 10;
         let roots = std::fs::read(self.server.authority()).unwrap();
         ClientConfig::with_roots_pem(&roots).alpn([ALPN]).transport(transport).build().unwrap()
     }
