@@ -83,6 +83,9 @@ pub struct TransportConfig {
     pub ecn: bool,
     /// Connection ids the peer may give us beside the first (active_connection_id_limit). Default 4.
     pub active_cid_limit: u64,
+    /// After so long without anything sent, what comes next goes to another connection id of the peer's, if it has given one
+    /// to spare: who watches cannot tell by the id that what is said before and after is of one connection. Default none.
+    pub fresh_cid_after: Option<Duration>,
     /// How many frames that serve nothing (pings, resets, windows raised by a few bytes, what is known already) the peer
     /// may send at once before the connection is closed, beyond those that its data and acknowledgements pay for; a
     /// thirty-second part of that comes back with each second. 2^32 - 1 and more are no limit. Default 8192.
@@ -145,6 +148,7 @@ impl Default for TransportConfig {
             congestion: CongestionControl::default(),
             ecn: true,
             active_cid_limit: 4,
+            fresh_cid_after: None,
             max_useless_frames: 8192,
             datagrams: DatagramConfig::default(),
             grease_quic_bit: true,

@@ -50,6 +50,7 @@ pub(super) fn config(settings: &SettingValues, credential: &Credential) -> Resul
     config.grease_quic_bit = enabled(Setting::GreaseQuicBitEnabled);
     config.timestamps = enabled(Setting::OneWayDelayEnabled);
     config.ecn = enabled(Setting::EcnEnabled);
+    config.fresh_cid_after = Some(millis(Setting::DestCidUpdateIdleTimeoutMs)).filter(|it| !it.is_zero());
     config.migration.allowed = enabled(Setting::MigrationEnabled);
     if get(Setting::CongestionControlAlgorithm) == u64::from(CongestionControlAlgorithm::BBR.0) {
         config.congestion = CongestionControl::from(CongestionAlgorithm::Bbr);

@@ -75,8 +75,6 @@ pub(crate) struct OfConnection {
     /// By what id the client called the server first, once the transport forgets it.
     pub(super) original_id: Option<ConnectionId>,
     pub(super) is_resumed: bool,
-    /// How often the program had the destination connection id changed.
-    pub(super) id_updates: u32,
     /// What TLS had agreed on.
     pub(super) agreed: Option<Result<HandshakeInfo, Status>>,
     /// How many streams there might be when it ended, for both directions and for one.
@@ -108,7 +106,6 @@ impl OfConnection {
             last_version: 0,
             original_id: None,
             is_resumed: false,
-            id_updates: 0,
             agreed: None,
             last_limits: None,
             has_close_reason: false,

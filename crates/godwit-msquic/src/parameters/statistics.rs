@@ -20,7 +20,6 @@ pub(super) fn of(connection: &Connection, transport: Option<&Transport>) -> Stat
     told.timing_start = kept.times.begun;
     told.timing_initial_flight_end = kept.times.connected;
     told.timing_handshake_flight_end = kept.times.connected;
-    told.dest_cid_update_count = kept.id_updates;
     let live = transport.map(Transport::stats);
     if let Some(stats) = live.as_ref().or(connection.last_stats.as_deref()) {
         let over_ipv4 = connection.remote.is_none_or(|remote| remote.ip().to_canonical().is_ipv4());
@@ -81,6 +80,7 @@ fn fill(told: &mut StatisticsV2, stats: &ConnectionStats, headers: u16) {
     told.recv_decryption_failures = stats.packets_undecryptable.total();
     told.recv_valid_ack_frames = stats.acks_received;
     told.key_update_count = short(stats.key_updates);
+    told.dest_cid_update_count = short(stats.cid_updates);
 }
 
 /// The same as older programs want it.

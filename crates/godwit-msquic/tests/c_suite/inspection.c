@@ -350,6 +350,39 @@ static void ids_are_updated(const void *row) {
     close_pair(it);
 }
 
+static uint32_t id_updates_of(HQUIC it) {
+    QUIC_STATISTICS_V2 statistics;
+    uint32_t length = sizeof(statistics);
+    CHECK_OK(api->GetParam(it, QUIC_PARAM_CONN_STATISTICS_V2, &length, &statistics));
+    return statistics.DestCidUpdateCount;
+}
+
+/* What ends a silence goes to another id, also if that was only asked for when connected, and not if it was forbidden. */
+static void ids_are_updated_after_silence(const void *row) {
+    bool when_connected = *(const bool *)row;
+    enum { SILENCE = 100 };
+    pair_options options = usual_options();
+    SET(options.client, DestCidUpdateIdleTimeoutMs, when_connected ? 0 : SILENCE);
+    SET(options.server, DestCidUpdateIdleTimeoutMs, 0);
+    pair *it = connected_pair(&options);
+    unsigned exchanges = 0;
+    if (when_connected) {
+        let_things_happen(3 * SILENCE);
+        exchange(it, ++exchanges);
+        CHECK_EQUAL(0, id_updates_of(it->client.handle));
+        QUIC_SETTINGS wanted = {.IsSetFlags = 0};
+        SET(wanted, DestCidUpdateIdleTimeoutMs, SILENCE);
+        CHECK_OK(api->SetParam(it->client.handle, QUIC_PARAM_CONN_SETTINGS, sizeof(wanted), &wanted));
+    }
+    /* The ids may come late, or an answer, which a silence begins with. */
+    while (id_updates_of(it->client.handle) == 0) {
+        let_things_happen(3 * SILENCE);
+        exchange(it, ++exchanges);
+    }
+    CHECK_EQUAL(0, id_updates_of(it->server->handle));
+    close_pair(it);
+}
+
 static void moves_to_another_port(const void *row) {
     (void)row;
     QUIC_ADDR address;
@@ -489,6 +522,8 @@ void declare_inspection(void) {
     for (size_t i = 0; i < 2; i++) {
         add_case(CASE_ORDINARY, statistics_count, &parameters[i], "inspection/statistics/%x", parameters[i]);
         add_case(CASE_ORDINARY, keys_are_updated, &sides[i], "inspection/key_update/%s", sides[i] ? "server" : "client");
+        add_case(CASE_ORDINARY, ids_are_updated_after_silence, &sides[i], "inspection/ids_after_silence/%s",
+                 sides[i] ? "set_when_connected" : "set_before");
     }
     for (size_t i = 0; i < sizeof(v2_rows) / sizeof(*v2_rows); i++) {
         add_case(CASE_ORDINARY, statistics_of_an_age, &v2_rows[i], "inspection/statistics_v2/%u", v2_rows[i].length);

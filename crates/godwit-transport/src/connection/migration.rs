@@ -4,7 +4,7 @@
 //! own: a move that was requested too early waits. The new path is validated while data goes on along the old
 //! one; the switch follows the peer's answer, and if none comes, nothing has changed.
 
-use super::Machine;
+use super::{Machine, stats};
 use crate::Event;
 use crate::path::{PathId, PathKey, PathState, PathUpdate};
 use godwit_base::{SocketId, Time};
@@ -197,6 +197,7 @@ impl Machine {
         }
         self.observe_time(now);
         self.migration.shares_id = false;
+        stats::increment(&mut self.stats.irregular_mut().cid_updates);
         self.announce_reset_tokens();
         true
     }

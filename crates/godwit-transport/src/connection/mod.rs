@@ -28,6 +28,7 @@ mod evidence;
 mod facade;
 mod farewell;
 mod frames;
+mod fresh_cid;
 mod handshaking;
 mod header_bits;
 mod input;
@@ -261,7 +262,7 @@ impl Machine {
             paths,
             parts,
             early: Early::default(),
-            timers: Timers::new(now, config.handshake_timeout, nonzero(config.max_idle_timeout)),
+            timers: Timers::new(now, &config),
             departures: Departures::default(),
             events: Events::default(),
             farewell: Farewell::default(),

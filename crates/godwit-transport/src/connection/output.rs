@@ -49,6 +49,8 @@ impl Machine {
         memory: &mut SendingMemory,
     ) -> Transmitted {
         self.observe_time(now);
+        self.freshen_cid(now);
+        let sent_before = self.stats.datagrams_sent;
         let path = self.paths.active_id();
         let mut buffers = std::mem::take(memory);
         buffers.clear();
@@ -65,6 +67,9 @@ impl Machine {
                     self.parts.datagrams.on_blocked();
                 }
                 self.after_sending(now, transmitted);
+                if self.stats.datagrams_sent != sent_before {
+                    self.timers.on_sent(now);
+                }
                 transmitted
             }
             State::Closing { .. } | State::Draining { .. } => self.transmit_close(&mut turn, batch),

@@ -96,6 +96,9 @@ pub struct ConnectionStats {
     pub handshake: HandshakeBytes,
     /// Key updates, by either end.
     pub key_updates: u64,
+    /// Times this end has moved on to another connection id of the peer's without another path: when it was told to, and after
+    /// silence ([`TransportConfig::fresh_cid_after`](crate::TransportConfig::fresh_cid_after)).
+    pub cid_updates: u64,
     /// Whether the peer accepts packets whose QUIC bit is 0 (RFC 9287): that of those sent is greased.
     pub greases_quic_bit: bool,
     /// Streams opened by this end.
@@ -178,7 +181,7 @@ pub(super) struct Counters {
     irregular: Option<Box<Irregular>>,
 }
 
-/// What should not happen, but does on some networks and to some connections.
+/// What should not happen, or need not, but does on some networks and to some connections.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Irregular {
     pub(super) datagrams_refused: u64,
@@ -187,6 +190,8 @@ pub(super) struct Irregular {
     /// Packets dropped before it was tried to open them.
     pub(super) inadmissible: u64,
     pub(super) duplicate: u64,
+    /// Other ids of the peer's without another path.
+    pub(super) cid_updates: u64,
 }
 
 impl Counters {

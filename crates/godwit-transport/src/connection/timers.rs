@@ -3,9 +3,9 @@
 use super::Machine;
 use super::lifecycle::State;
 use super::outcome::collect;
-use crate::ConnectionError;
 use crate::part::Silence;
 use crate::path::{Path, PathId};
+use crate::{ConnectionError, TransportConfig};
 use godwit_base::Time;
 use godwit_recovery::{SpaceId, TimerInputs, TimerKind};
 use godwit_wire::Side;
@@ -36,9 +36,13 @@ pub(super) struct Timers {
     silence: Silence,
     idle_timeout: Option<Duration>,
     /// The application's own limit on silence.
-    idle_limit: Option<Duration>,
-    /// The application's own limit on silence where an answer is due, in milliseconds.
-    answer_timeout: Option<NonZeroU32>,
+    idle_limit: Option<Milliseconds>,
+    /// The application's own limit on silence where an answer is due.
+    answer_timeout: Option<Milliseconds>,
+    /// How long nothing is sent before what is sent next goes to another id of the peer's.
+    fresh_cid_after: Option<Milliseconds>,
+    /// When something was sent last.
+    last_sent: Time,
     /// When the handshake is given up; or, at a client that has completed it, for how long at most to wait for the server
     /// to confirm it.
     handshake: Option<Time>,
@@ -54,14 +58,32 @@ pub(super) struct Timers {
     last_probe_sent: bool,
 }
 
+/// Some time, 49 days at most. So it fits beside others: there may be many connections.
+#[derive(Debug, Clone, Copy)]
+struct Milliseconds(NonZeroU32);
+
+impl Milliseconds {
+    /// A millisecond at least.
+    fn of(time: Duration) -> Self {
+        let milliseconds = u32::try_from(time.as_micros().div_ceil(1000)).unwrap_or(u32::MAX);
+        Milliseconds(NonZeroU32::new(milliseconds).unwrap_or(NonZeroU32::MIN))
+    }
+
+    fn time(self) -> Duration {
+        Duration::from_millis(self.0.get().into())
+    }
+}
+
 impl Timers {
-    pub(super) fn new(now: Time, handshake_timeout: Duration, idle_timeout: Option<Duration>) -> Self {
+    pub(super) fn new(now: Time, config: &TransportConfig) -> Self {
         Timers {
             silence: Silence { since: now, awaits_answer: false },
-            idle_timeout,
+            idle_timeout: super::nonzero(config.max_idle_timeout),
             idle_limit: None,
             answer_timeout: None,
-            handshake: Some(now + handshake_timeout),
+            fresh_cid_after: config.fresh_cid_after.map(Milliseconds::of),
+            last_sent: now,
+            handshake: Some(now + config.handshake_timeout),
             pacing: None,
             pacing_lead: 0,
             stalled_at: 0,
@@ -76,13 +98,27 @@ impl Timers {
     }
 
     pub(super) fn set_idle_limit(&mut self, limit: Option<Duration>) {
-        self.idle_limit = limit;
+        self.idle_limit = limit.map(Milliseconds::of);
     }
 
     pub(super) fn set_answer_timeout(&mut self, timeout: Option<Duration>) {
-        // In milliseconds it fits beside others: there may be many connections.
-        let milliseconds = |timeout: Duration| u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX);
-        self.answer_timeout = timeout.map(|it| NonZeroU32::new(milliseconds(it)).unwrap_or(NonZeroU32::MIN));
+        self.answer_timeout = timeout.map(Milliseconds::of);
+    }
+
+    pub(super) fn set_fresh_cid_after(&mut self, silence: Option<Duration>) {
+        self.fresh_cid_after = silence.map(Milliseconds::of);
+    }
+
+    /// Something was sent.
+    #[inline]
+    pub(super) const fn on_sent(&mut self, now: Time) {
+        self.last_sent = now;
+    }
+
+    /// Whether what is sent now ends a silence so long that it is to go to another id of the peer's.
+    #[inline]
+    pub(super) fn wants_fresh_cid(&self, now: Time) -> bool {
+        self.fresh_cid_after.is_some_and(|silence| now >= self.last_sent + silence.time())
     }
 
     pub(super) fn set_handshake(&mut self, at: Time) {
@@ -137,7 +173,7 @@ impl Timers {
 
     /// When the application's limit on silence is reached. Not while a lost packet may be the reason.
     fn idle_limit(&self, pto: Duration) -> Option<Time> {
-        self.idle_limit.map(|limit| self.silence.since + limit.max(pto.saturating_mul(3)))
+        self.idle_limit.map(|limit| self.silence.since + limit.time().max(pto.saturating_mul(3)))
     }
 
     /// Whether an idle connection has given back what only traffic needs.
@@ -246,7 +282,7 @@ impl Machine {
         timers
             .answer_timeout
             .filter(|_| timers.silence.awaits_answer)
-            .map(|timeout| timers.silence.since + Duration::from_millis(timeout.get().into()).max(pto))
+            .map(|timeout| timers.silence.since + timeout.time().max(pto))
     }
 
     fn last_probe_deadline(&self, pto: Duration) -> Option<Time> {

@@ -48,12 +48,7 @@ pub(super) fn set(
         }
         private::FORCE_CID_UPDATE => {
             let now = cx.now();
-            force(cx, state, key, |transport| transport.rotate_cid(now))?;
-            if let Some(connection) = state.connections.get_mut(key) {
-                let updates = &mut connection.parameters.id_updates;
-                *updates = updates.saturating_add(1);
-            }
-            return Ok(());
+            return force(cx, state, key, |transport| transport.rotate_cid(now));
         }
         _ => {}
     }
@@ -245,6 +240,9 @@ fn follow(transport: &mut Transport, changed: &SettingValues) {
     }
     if let Some(millis) = changed.get(Setting::DisconnectTimeoutMs) {
         transport.set_answer_timeout(Some(Duration::from_millis(millis)));
+    }
+    if let Some(millis) = changed.get(Setting::DestCidUpdateIdleTimeoutMs) {
+        transport.set_fresh_cid_after(some_time(millis));
     }
     if changed.get(Setting::NetStatsEventEnabled).is_some_and(|enabled| enabled != 0) {
         transport.watch_acknowledgements();

@@ -98,6 +98,7 @@ impl Connection {
             ecn: recovery.ecn().state(),
             ecn_sent: recovery.ecn().stats(),
             ecn_received: self.machine.spaces.data.space.acks.ecn_counts(),
+            cid_updates: irregular.cid_updates,
             greases_quic_bit: self.machine.header_bits.greases(),
             key_updates: self.machine.spaces.data.keys.as_ref().map_or(0, |keys| keys.updates()),
             streams_opened: streams.opened_locally,

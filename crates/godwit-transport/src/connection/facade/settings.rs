@@ -29,6 +29,12 @@ impl Connection {
         self.machine.timers.set_answer_timeout(timeout);
     }
 
+    /// Sends to another connection id of the peer's after so long without anything sent, or never for the sake of that
+    /// ([`crate::TransportConfig::fresh_cid_after`]).
+    pub fn set_fresh_cid_after(&mut self, silence: Option<Duration>) {
+        self.machine.timers.set_fresh_cid_after(silence);
+    }
+
     /// Has all packets marked with this DSCP, 0 to 63 (RFC 2474), where the data path can do so. Larger numbers count as 63.
     pub fn set_dscp(&mut self, dscp: u8) {
         self.machine.paths.set_dscp(dscp.min(63));

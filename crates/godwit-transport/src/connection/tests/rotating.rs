@@ -63,3 +63,58 @@ fn who_has_closed_moves_no_more() {
     pair.client.close(pair.now, 0, b"");
     assert!(!pair.client.rotate_cid(pair.now));
 }
+
+/// Both ends have been told to take another id after 20 s without anything sent, and have one to spare.
+fn silent_pair() -> Pair {
+    let mut pair = Pair::new(TransportConfig {
+        fresh_cid_after: Some(Duration::from_secs(20)),
+        max_idle_timeout: Duration::from_secs(100),
+        ..TransportConfig::default()
+    });
+    pair.run(20);
+    give_cids(&mut pair, 20);
+    pair.run(20);
+    pair
+}
+
+fn updates(pair: &Pair) -> (u64, u64) {
+    (pair.client.stats().cid_updates, pair.server.stats().cid_updates)
+}
+
+#[test]
+fn what_ends_a_silence_goes_to_another_id_and_so_does_the_answer() {
+    let mut pair = silent_pair();
+    assert_eq!(sends_to(&mut pair, true), cid(2).as_bytes());
+    pair.now += Duration::from_millis(19_999);
+    assert_eq!(sends_to(&mut pair, true), cid(2).as_bytes(), "it was not silent for long");
+    pair.run(20);
+    assert_eq!(updates(&pair), (0, 1), "the server was: what came before has not arrived");
+    pair.now += Duration::from_secs(20);
+    pair.client.ping();
+    pair.run(20);
+    assert_eq!(updates(&pair), (1, 1), "there was one to spare for each");
+    assert_eq!(sends_to(&mut pair, true), cid(21).as_bytes());
+    let told: Vec<_> = std::iter::from_fn(|| pair.server.machine.next_endpoint_event()).collect();
+    assert!(told.contains(&EndpointEvent::RetiredCid(cid(2))), "{told:?}");
+    assert!(pair.client.is_open() && pair.server.is_open());
+}
+
+#[test]
+fn who_has_nothing_to_say_keeps_its_id() {
+    let mut pair = silent_pair();
+    pair.now += Duration::from_secs(30);
+    pair.client.on_timeout(pair.now);
+    assert_eq!((pair.exchange(true), updates(&pair)), (0, (0, 0)));
+}
+
+#[test]
+fn silence_changes_no_ids_unless_it_was_asked_for() {
+    let mut pair = Pair::new(TransportConfig::default());
+    pair.run(20);
+    give_cids(&mut pair, 20);
+    pair.now += Duration::from_secs(29);
+    assert_eq!(sends_to(&mut pair, true), cid(2).as_bytes());
+    pair.client.set_fresh_cid_after(Some(Duration::from_secs(1)));
+    pair.now += Duration::from_secs(1);
+    assert_eq!(sends_to(&mut pair, true), cid(21).as_bytes());
+}
