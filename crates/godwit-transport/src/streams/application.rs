@@ -34,6 +34,13 @@ impl Streams {
         possible
     }
 
+    /// Has the peer told that a stream is wanted and not permitted, if it is not, also if it was told before.
+    pub(crate) fn want_to_open(&mut self, direction: Direction) {
+        if !self.limits.local(direction).can_open() {
+            self.control |= output::streams_blocked_bit(direction);
+        }
+    }
+
     /// The next stream that the peer opened. [`crate::Event::StreamOpened`] follows a none.
     pub(crate) fn accept(&mut self, direction: Direction) -> Option<StreamId> {
         loop {

@@ -18,6 +18,13 @@ impl Connection {
         self.machine.can_open(direction)
     }
 
+    /// Has the peer told that a stream is wanted which it does not permit, also if it was told so at the same limit before
+    /// (STREAMS_BLOCKED, RFC 9000 section 19.14): as [`Connection::open`] does, it leads to
+    /// [`crate::Event::StreamsAvailable`]. Nothing, if a stream is permitted.
+    pub fn want_to_open(&mut self, direction: Direction) {
+        self.machine.parts.streams.want_to_open(direction);
+    }
+
     /// How many bytes of a stream come although the peer has reset it, if it has done so but for them (RESET_STREAM_AT).
     /// `None`, too, when all that is read, and for a stream that is over.
     pub fn reliable_size(&self, id: StreamId) -> Option<u64> {

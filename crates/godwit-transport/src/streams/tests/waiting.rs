@@ -36,6 +36,11 @@ fn asking_whether_a_stream_could_be_opened_tells_the_peer_of_a_refusal_once() {
     assert!(!streams.can_open(BIDI));
     assert_eq!((streams.interest(), events(&mut streams)), (Interest::default(), vec![]));
     assert!(streams.can_open(UNI), "the limits of the directions are apart");
+    streams.want_to_open(UNI);
+    assert_eq!(streams.interest(), Interest::default(), "it is permitted");
+    streams.want_to_open(BIDI);
+    let (payload, _) = send(&mut streams, 100);
+    assert_eq!(frames(&payload), [Frame::StreamsBlocked { direction: BIDI, limit: 1 }], "it is wanted again");
     take(&mut streams, Frame::MaxStreams { direction: BIDI, limit: 2 }).unwrap();
     assert_eq!(events(&mut streams), [Event::StreamsAvailable { direction: BIDI }]);
     assert!(streams.can_open(BIDI));
