@@ -24,6 +24,8 @@ pub(crate) struct Registration {
     state: Mutex<Children>,
     context: Mutex<Option<Context>>,
     changed: Condvar,
+    /// The worker that all of its connections are to be at.
+    partition: Option<u8>,
 }
 
 /// Who is told that a registration is closed.
@@ -64,11 +66,16 @@ impl std::fmt::Debug for Children {
 }
 
 impl Registration {
-    /// One that is to have a handle.
-    pub(crate) fn open() -> Arc<Self> {
-        let registration = Registration::default();
+    /// One that is to have a handle, all of whose connections are to be at one worker, or at any.
+    pub(crate) fn open(partition: Option<u8>) -> Arc<Self> {
+        let registration = Registration { partition, ..Registration::default() };
         registration.set_has_handle(true);
         Arc::new(registration)
+    }
+
+    /// The worker that all of its connections are to be at, if they are to be at one.
+    pub(crate) const fn partition(&self) -> Option<u8> {
+        self.partition
     }
 
     /// Its handle is closed.
@@ -182,7 +189,7 @@ mod tests {
 
     #[test]
     fn it_is_left_as_long_as_it_has_a_handle_or_children() {
-        let registration = Registration::open();
+        let registration = Registration::open(None);
         let is_counted = || registration.children().is_counted;
         assert!(is_counted() && are_any_left());
         registration.on_child_opened();

@@ -1,18 +1,20 @@
 //! Opening registrations, and shutting down all that was opened in one.
 
-use crate::abi::{ConnectionShutdownFlags, Handle, Status};
+use crate::abi::{ConnectionShutdownFlags, ExecutionProfile, Handle, Status};
 use crate::listener::LISTENERS;
 use crate::registration::{REGISTRATIONS, Registration};
-use crate::worker;
+use crate::worker::{self, Worker};
 use std::sync::Arc;
 
-/// Opens a registration, and has the workers started if they have not been.
+/// Opens a registration, and has the workers started if they have not been. Of work that nobody waits for, one worker does all.
 ///
 /// # Errors
 /// [`Status::OUT_OF_MEMORY`] if that cannot be done.
-pub(crate) fn open() -> Result<Handle, Status> {
+pub(crate) fn open(profile: ExecutionProfile) -> Result<Handle, Status> {
     let opened = worker::start(|| {
-        let registration = Registration::open();
+        let has_one_worker = profile == ExecutionProfile::SCAVENGER;
+        let one = worker::pool().filter(|_| has_one_worker).and_then(|pool| pool.next_worker());
+        let registration = Registration::open(one.map(Worker::number));
         let handle = REGISTRATIONS.insert(Arc::clone(&registration));
         if handle.is_none() {
             registration.on_handle_closed();

@@ -21,16 +21,13 @@ pub(super) unsafe extern "C" fn open(
     context: *mut c_void,
     connection: *mut Handle,
 ) -> Status {
+    let only = REGISTRATIONS.get(registration).and_then(|registration| registration.partition());
+    let worker = worker::pool().and_then(|pool| match only {
+        Some(number) => pool.worker(number),
+        None => pool.next_worker(),
+    });
     // SAFETY: the application's promise is passed on.
-    unsafe {
-        open_at(
-            worker::pool().and_then(|pool| pool.next_worker()),
-            registration,
-            handler,
-            context,
-            connection,
-        )
-    }
+    unsafe { open_at(worker, registration, handler, context, connection) }
 }
 
 pub(super) unsafe extern "C" fn open_in_partition(

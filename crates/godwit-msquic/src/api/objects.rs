@@ -2,7 +2,7 @@
 
 use super::slice;
 use crate::abi::{
-    Address, Buffer, ConnectionShutdownFlags, CredentialConfig, CredentialFlags, Handle,
+    Address, Buffer, ConnectionShutdownFlags, CredentialConfig, CredentialFlags, ExecutionProfile, Handle,
     ListenerCallbackHandler, MAX_ALPN_LENGTH, RegistrationCloseCallbackHandler, RegistrationConfig,
     SettingValues, Settings, Status, UINT62_MAX,
 };
@@ -25,13 +25,15 @@ pub(super) unsafe extern "C" fn registration_open(
     registration: *mut Handle,
 ) -> Status {
     // SAFETY: the application has given none, or one.
-    let name = unsafe { config.as_ref() }.map(|config| config.app_name).filter(|name| !name.is_null());
+    let config = unsafe { config.as_ref() };
+    let name = config.map(|config| config.app_name).filter(|name| !name.is_null());
     // SAFETY: a name ends with a zero byte.
     let is_short = name.is_none_or(|name| unsafe { CStr::from_ptr(name) }.count_bytes() < LONGEST_NAME);
     if registration.is_null() || !is_short {
         return Status::INVALID_PARAMETER;
     }
-    match registrations::open() {
+    let profile = config.map_or(ExecutionProfile::LOW_LATENCY, |config| config.execution_profile);
+    match registrations::open(profile) {
         Ok(opened) => {
             // SAFETY: the application has given a place for a handle.
             unsafe { registration.write(opened) };

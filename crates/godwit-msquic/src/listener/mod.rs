@@ -76,6 +76,7 @@ impl Listener {
         context: Context,
     ) -> Self {
         registration.on_child_opened();
+        let partition = registration.partition().map(u16::from);
         let state = State {
             handler,
             context,
@@ -86,7 +87,7 @@ impl Listener {
             dos_mode_events: false,
             told_address: Address::unspecified(0),
             cibir: Vec::new(),
-            partition: None,
+            partition,
         };
         Listener {
             registration,
@@ -138,15 +139,15 @@ impl Listener {
         self.state().cibir = id;
     }
 
-    /// The worker that all of its connections are to be at, if that was said.
+    /// The worker that all of its connections are to be at, if that was said of it.
     pub(crate) fn partition(&self) -> Option<u16> {
-        self.state().partition
+        self.state().partition.filter(|_| self.registration.partition().is_none())
     }
 
     /// Says at which worker all of its connections are to be.
     ///
     /// # Errors
-    /// [`Status::INVALID_PARAMETER`] if that was said before, or it is started.
+    /// [`Status::INVALID_PARAMETER`] if that was said before, also of the registration, or it is started.
     pub(crate) fn set_partition(&self, worker: u16) -> Result<(), Status> {
         let mut state = self.state();
         if state.partition.is_some() || !matches!(state.phase, Phase::Stopped) {

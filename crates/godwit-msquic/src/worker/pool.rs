@@ -62,6 +62,11 @@ pub(super) fn handshakes_before_retry() -> usize {
     if RETRIES_ALWAYS.load(Ordering::Relaxed) { 0 } else { HANDSHAKES_BEFORE_RETRY }
 }
 
+/// Whether this thread is a worker's.
+pub(super) fn is_workers() -> bool {
+    CURRENT.get().is_some()
+}
+
 impl Pool {
     /// As many workers as a handle can tell apart, at most.
     pub(super) const MOST_WORKERS: usize = 255;
@@ -286,6 +291,11 @@ impl Worker {
 
     const fn bit(&self) -> u64 {
         1 << (self.number & 63)
+    }
+
+    /// Its number.
+    pub(crate) const fn number(&self) -> u8 {
+        self.number
     }
 
     /// Whether this thread is the worker's own: further up, a turn of the worker's is under way.
