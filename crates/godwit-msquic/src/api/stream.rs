@@ -153,6 +153,7 @@ pub(super) unsafe extern "C" fn send(
             let _ = state.start_stream(cx, key, StreamStartFlags::NONE);
         } else {
             state.pump(cx, key);
+            state.copy_unsent(key);
         }
         Status::PENDING
     });

@@ -30,6 +30,7 @@ use crate::abi::{Handle, Level, ParameterId, Status};
 use crate::configuration::{CONFIGURATIONS, Configuration};
 use crate::found::{with_connection, with_stream};
 use crate::listener::LISTENERS;
+use crate::worker;
 use std::sync::Arc;
 
 /// Reads a parameter.
@@ -39,7 +40,11 @@ use std::sync::Arc;
 /// [`Status::INVALID_PARAMETER`] if there is no such parameter of what the handle stands for, or there is nowhere to write it;
 /// [`Status::INVALID_STATE`] and others of single parameters if they have no value now.
 pub(crate) fn get(handle: Handle, parameter: ParameterId, room: &mut Room<'_>) -> Result<(), Status> {
+    let is_urgent = parameter.is_high_priority();
     let (parameter, level) = parameter_of(handle, parameter)?;
+    if !is_urgent && connection::counts(parameter) {
+        worker::catch_up(handle);
+    }
     match level {
         Level::Global => global::get(parameter, room),
         Level::Configuration => configuration::get(&*configuration_of(handle)?, parameter, room),

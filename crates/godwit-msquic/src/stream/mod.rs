@@ -4,6 +4,7 @@
 //! permits it. It is over when both directions are, and everything lent for sending has been given back: that is told last.
 //! The handle stays until it is closed.
 
+mod copied;
 mod kept;
 mod lent;
 mod own_memory;

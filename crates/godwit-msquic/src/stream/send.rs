@@ -35,13 +35,14 @@ impl State {
             number,
             context: request.context,
             is_given_back: false,
+            is_urgent: request.flags.contains(SendFlags::PRIORITY_WORK),
         });
         let may_be_early = request.flags.contains(SendFlags::ALLOW_ZERO_RTT);
         stream.sending.cancels_on_loss |= request.flags.contains(SendFlags::CANCEL_ON_LOSS);
         // SAFETY: the caller promises it.
         unsafe {
             lend(request.buffers, loan, |bytes| {
-                stream.sending.queue.push_back(Unsent { bytes, may_be_early })
+                stream.sending.queue.push_back(Unsent { bytes, may_be_early, is_copied: false })
             })
         };
         if request.flags.contains(SendFlags::FIN) {
@@ -69,7 +70,7 @@ impl State {
         if early == EarlyDataStatus::Rejected {
             sending.early_bytes = 0;
         }
-        while let Some(Unsent { bytes, may_be_early }) = sending.queue.front_mut() {
+        while let Some(Unsent { bytes, may_be_early, .. }) = sending.queue.front_mut() {
             if !is_connected && !*may_be_early {
                 break;
             }

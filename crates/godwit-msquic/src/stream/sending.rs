@@ -31,6 +31,8 @@ pub(crate) struct Sending {
     pub(super) is_delayed: bool,
     /// Bytes that the transport was given for 0-RTT packets. None if the server has refused those.
     pub(crate) early_bytes: u64,
+    /// Bytes that were copied before the transport took them.
+    pub(super) copied_bytes: u64,
 }
 
 /// How a direction ends.
@@ -57,6 +59,8 @@ pub(super) enum Finish {
 pub(super) struct Unsent {
     pub(super) bytes: Bytes,
     pub(super) may_be_early: bool,
+    /// The application has its own memory back.
+    pub(super) is_copied: bool,
 }
 
 #[derive(Debug)]
@@ -64,6 +68,8 @@ pub(super) struct Outstanding {
     pub(super) number: u64,
     pub(super) context: Context,
     pub(super) is_given_back: bool,
+    /// That it is complete is to be told before other things.
+    pub(super) is_urgent: bool,
 }
 
 /// What the application asks to be sent.
@@ -90,6 +96,7 @@ impl Sending {
             cancels_on_loss: false,
             is_delayed: false,
             early_bytes: 0,
+            copied_bytes: 0,
         }
     }
 
@@ -147,7 +154,8 @@ impl Sending {
     pub(crate) fn next_news(&mut self, is_waiting: bool) -> Option<StreamNews> {
         if let Some(send) = self.outstanding.pop_front_if(|send| send.is_given_back) {
             let canceled = self.ending == Some(Ending::Aborted);
-            return Some(StreamNews::SendComplete { canceled, context: send.context });
+            let Outstanding { context, is_urgent, .. } = send;
+            return Some(StreamNews::SendComplete { canceled, context, is_urgent });
         }
         let may_end = !is_waiting && !self.awaits_peer && self.outstanding.is_empty() && !self.is_over;
         let ending = self.ending.filter(|_| may_end)?;

@@ -172,7 +172,7 @@ impl State {
             self.take_given_back();
             self.settle_stream(key);
         }
-        if !is_waited_for && !self.news.has_for_stream(key) {
+        if !is_waited_for && !self.has_news_for_stream(key) {
             self.forget_stream(key);
             return false;
         }

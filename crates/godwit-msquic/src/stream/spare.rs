@@ -54,7 +54,11 @@ mod tests {
         let mut spare = SpareMemory::default();
         let mut first = spare.place(stream());
         for _ in 0..3 {
-            first.sending.queue.push_back(Unsent { bytes: Bytes::new(), may_be_early: false });
+            first.sending.queue.push_back(Unsent {
+                bytes: Bytes::new(),
+                may_be_early: false,
+                is_copied: false,
+            });
         }
         first.is_closed = true;
         spare.keep(first);

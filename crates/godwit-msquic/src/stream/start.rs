@@ -31,7 +31,10 @@ impl State {
             self.settle_stream(key);
         }
         match outcome {
-            Ok(()) => self.pump(cx, key),
+            Ok(()) => {
+                self.pump(cx, key);
+                self.copy_unsent(key);
+            }
             Err(_) if flags.contains(StreamStartFlags::SHUTDOWN_ON_FAIL) => {
                 let flags = StreamShutdownFlags::ABORT.union(StreamShutdownFlags::IMMEDIATE);
                 self.shut_stream_down(cx, key, flags, 0);
@@ -64,6 +67,10 @@ impl State {
         numbers.next = index.saturating_add(1);
         if opened.is_none() {
             numbers.waiting.push_back(key);
+            if let Some(conn) = conn.filter(|_| connection.is_connected) {
+                // The peer hears of each that waits, at once: it may permit more each time.
+                cx.endpoint_mut().with(conn, |transport| transport.want_to_open(direction));
+            }
         }
         let side = if connection.is_server { Side::Server } else { Side::Client };
         let id = opened.unwrap_or_else(|| StreamId::new(side, direction, index));

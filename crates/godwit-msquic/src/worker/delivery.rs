@@ -72,19 +72,21 @@ enum Answer {
 /// Tells what there is to tell, up to a fair share. True if anything was told.
 pub(super) fn deliver(worker: &Worker) -> bool {
     let (mut unused, mut some_are_over, mut change) = (Vec::new(), false, None);
+    let mut some_wait = false;
     let any = deliver_some(worker, TurnOf::All, MOST_AT_ONCE, |cx, state| {
         state.departed.clear();
         state.rotate_secrets(cx);
         some_are_over = std::mem::take(&mut state.some_are_over);
         unused = std::mem::take(&mut state.unused_sockets);
         change = state.look_at_defence(cx);
+        some_wait = state.waiting.on_delivered();
     });
     unused.into_iter().for_each(|socket| shared_sockets::leave(worker, socket));
     if some_are_over {
         close_unused_bindings();
     }
     super::defence::note(change);
-    any
+    any || some_wait
 }
 
 /// Tells one connection or stream all there is for it.
@@ -328,6 +330,10 @@ impl State {
                 self.forget_connection(key);
                 return None;
             }
+            N::CaughtUp(opening) => {
+                self.waiting.add(opening);
+                return None;
+            }
             N::Connected { resumed, alpn } => {
                 self.limit_tls(key, TlsUse::InCallback);
                 Told::Connected(resumed, alpn)
@@ -437,7 +443,7 @@ impl State {
                 StartComplete { status, id, flags: 0 }.with_peer_accepted(accepted),
             )),
             N::PeerAccepted => ToldStream::Event(StreamEvent::peer_accepted()),
-            N::SendComplete { canceled, context } => {
+            N::SendComplete { canceled, context, .. } => {
                 let (canceled, client_context) = (Boolean::from(canceled), context.pointer());
                 ToldStream::Event(StreamEvent::send_complete(SendComplete { canceled, client_context }))
             }

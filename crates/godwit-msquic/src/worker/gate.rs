@@ -1,6 +1,6 @@
 //! Waiting for what another thread does.
 
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 /// Closed at first, and open for ever once somebody has opened it.
 #[derive(Debug, Default)]
@@ -21,6 +21,24 @@ impl Gate {
         let is_open = self.is_open.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self.opened.wait_while(is_open, |is_open| !*is_open);
         drop(waited.unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// Opens a gate when it is dropped, whatever becomes of what it belongs to.
+#[derive(Debug)]
+pub(crate) struct Opening(Arc<Gate>);
+
+impl Opening {
+    /// A gate, and what opens it.
+    pub(super) fn new() -> (Arc<Gate>, Self) {
+        let gate = Arc::<Gate>::default();
+        (Arc::clone(&gate), Opening(gate))
+    }
+}
+
+impl Drop for Opening {
+    fn drop(&mut self) {
+        self.0.open();
     }
 }
 

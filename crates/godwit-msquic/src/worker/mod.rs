@@ -25,6 +25,8 @@ mod shown;
 mod start;
 mod state;
 mod token_secrets;
+mod urgent;
+mod waiting;
 
 pub(crate) use current::{has_started, is_in_use, on_closed, on_opened, pool};
 pub(crate) use defence::set_retries_always;
@@ -36,3 +38,4 @@ pub(crate) use pool::{Pool, Worker};
 pub(crate) use start::start;
 pub(crate) use state::{State, TurnOf};
 pub(crate) use token_secrets::{set_reset_key, set_token_secret};
+pub(crate) use waiting::catch_up;

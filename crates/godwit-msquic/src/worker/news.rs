@@ -1,5 +1,6 @@
 //! What there is to tell the application. It is put in a queue while a shard is locked, and told when it is not.
 
+use super::gate::Opening;
 use crate::abi::{DatagramSendState, Status};
 use crate::context::Context;
 use bytes::Bytes;
@@ -56,6 +57,8 @@ pub(crate) enum ConnectionNews {
     ReliableResetNegotiated { negotiated: bool },
     /// What congestion control knows, now that something was acknowledged.
     NetworkStatistics,
+    /// Somebody waits until all that came before has been told, and what there is to send was sent.
+    CaughtUp(Opening),
     /// The application has closed the handle: nothing follows.
     HandleClosed,
 }
@@ -70,7 +73,7 @@ pub(crate) enum StreamNews {
     /// There may be something to receive.
     Receive,
     /// The memory of a send is the application's again.
-    SendComplete { canceled: bool, context: Context },
+    SendComplete { canceled: bool, context: Context, is_urgent: bool },
     /// The peer has sent all, and it was received.
     PeerSendShutdown,
     /// The peer has given up sending.

@@ -3,6 +3,8 @@
 
 use super::news::{ConnectionNews, News, StreamNews};
 use super::news_queue::NewsQueue;
+use super::urgent::Urgent;
+use super::waiting::Waiting;
 use crate::abi::Setting;
 use crate::connection::{Connection, ReceivedTickets};
 use crate::stream::{GivenBack, Loan, SpareMemory, Stream};
@@ -25,6 +27,10 @@ pub(crate) struct State {
     /// By the small numbers of the transport's connections: which of the application's it is.
     places: Vec<Option<(ConnKey, Key)>>,
     pub(crate) news: NewsQueue,
+    /// What is told before that.
+    pub(super) urgent: Urgent,
+    /// Who waits until this worker has caught up.
+    pub(super) waiting: Waiting,
     pub(crate) given_back: Arc<GivenBack>,
     /// Empty: memory for those that are taken.
     pub(crate) ended_loans: Vec<Loan>,
@@ -62,6 +68,8 @@ impl State {
             incoming: HashMap::new(),
             places: Vec::new(),
             news: NewsQueue::default(),
+            urgent: Urgent::default(),
+            waiting: Waiting::default(),
             given_back: Arc::default(),
             ended_loans: Vec::new(),
             departed: Vec::new(),
@@ -140,17 +148,22 @@ impl State {
         // Nothing comes behind the last thing but that the handle is closed.
         let is_for_handle = matches!(news, StreamNews::HandleClosed);
         if let Some(stream) = self.streams.get(key).filter(|stream| !stream.is_complete || is_for_handle) {
-            self.news.push(News::Stream(stream.connection, key, news));
+            let goes_ahead = news.is_urgent(stream.start_flags) && !self.news.has_for_stream(key);
+            let news = News::Stream(stream.connection, key, news);
+            if goes_ahead { self.urgent.push(news) } else { self.news.push(news) }
         }
     }
 
     /// The next thing to tell to whose turn it is.
     pub(super) fn next_news(&mut self, whose: TurnOf) -> Option<News> {
-        match whose {
+        let urgent = self.urgent.pop(whose);
+        let next = urgent.or_else(|| match whose {
             TurnOf::All => self.news.pop(),
             TurnOf::Connection(key) => self.news.pop_of_connection(key),
             TurnOf::Stream(key) => self.news.pop_of_stream(key),
-        }
+        })?;
+        self.urgent.on_told(&next);
+        Some(next)
     }
 
     /// Nothing is left to tell about a stream.

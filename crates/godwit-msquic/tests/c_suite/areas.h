@@ -27,7 +27,8 @@
     AREA(closing) \
     AREA(rare) \
     AREA(beginnings) \
-    AREA(orders)
+    AREA(orders) \
+    AREA(priorities)
 
 #define DECLARE_AREA(name) void declare_##name(void);
 ALL_AREAS(DECLARE_AREA)

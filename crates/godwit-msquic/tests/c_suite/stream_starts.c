@@ -108,6 +108,19 @@ static void a_blocked_stream_starts_when_more_are_allowed(const void *row) {
     close_pair(ends);
 }
 
+/* The peer is asked again for each stream that is started in vain. */
+static void each_blocked_stream_is_wanted(const void *row) {
+    (void)row;
+    stream *blocked[3];
+    pair *ends = pair_with_limit(0);
+    for (unsigned i = 0; i < 3; i++) {
+        blocked[i] = start_stream(&ends->client, QUIC_STREAM_OPEN_FLAG_NONE, IMMEDIATE);
+        WAIT_EVENTS(ends->server, QUIC_CONNECTION_EVENT_PEER_NEEDS_STREAMS, i + 1);
+    }
+    for (unsigned i = 0; i < 3; i++) close_stream(blocked[i]);
+    close_pair(ends);
+}
+
 static void streams_have_the_ids_of_their_kind(const void *row) {
     (void)row;
     pair *ends = usual_pair();
@@ -267,6 +280,7 @@ void declare_stream_starts(void) {
 #define ADD(body) add_case(CASE_ORDINARY, body, NULL, "stream_starts/%s", #body)
     ADD(a_silent_start_is_not_seen);
     ADD(a_blocked_stream_starts_when_another_has_ended);
+    ADD(each_blocked_stream_is_wanted);
     ADD(streams_have_the_ids_of_their_kind);
     ADD(after_the_own_shutdown);
     ADD(after_the_shutdown_of_the_peer);

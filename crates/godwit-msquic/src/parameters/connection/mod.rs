@@ -12,6 +12,14 @@ use crate::abi::{Handle, ParameterId, Status};
 use crate::found::with_connection;
 use crate::worker;
 
+/// Whether it counts what was done, and measures it.
+pub(super) const fn counts(parameter: ParameterId) -> bool {
+    matches!(
+        parameter,
+        p::STATISTICS | p::STATISTICS_PLAT | p::STATISTICS_V2 | p::STATISTICS_V2_PLAT | p::NETWORK_STATISTICS
+    )
+}
+
 /// Sets a parameter of the connection that a handle stands for, or the stream's.
 pub(super) fn set(handle: Handle, parameter: ParameterId, given: &Given<'_>) -> Result<(), Status> {
     if parameter == p::LOCAL_ADDRESS {
