@@ -1,12 +1,13 @@
 //! Listeners: who is shown the clients that want one of their protocols at their address.
 
 mod bindings;
+mod partition;
+mod stopping;
 
 pub(crate) use bindings::{Asked, NoListener, choose, close_unused_bindings};
 
 use crate::abi::{
     Address, ListenerCallbackHandler, ListenerEvent, ListenerStatistics, PerformanceCounter, Status,
-    StopComplete,
 };
 use crate::context::Context;
 use crate::counters;
@@ -64,6 +65,8 @@ enum Phase {
     Started,
     /// It is to be told as stopped when no callback is under way any more.
     Stopping,
+    /// The same, and the worker of its partition is to do that.
+    LeftToWorker,
     /// A thread tells that it has stopped.
     Telling(ThreadId),
 }
@@ -185,7 +188,7 @@ impl Listener {
     }
 
     /// Shows the application a client, if the listener is still started.
-    pub(crate) fn call(&self, event: &mut ListenerEvent) -> Status {
+    pub(crate) fn call(self: &Arc<Self>, event: &mut ListenerEvent) -> Status {
         let thread = std::thread::current().id();
         let mut state = self.state();
         if !matches!(state.phase, Phase::Started) {
@@ -234,49 +237,6 @@ impl Listener {
         state.told_address = asked.with_port(bound.port());
         state.phase = Phase::Started;
         Ok(())
-    }
-
-    /// Ends listening. When no callback is under way any more, that is told.
-    pub(crate) fn stop(self: &Arc<Self>) {
-        let mut state = self.state();
-        if !matches!(state.phase, Phase::Started) {
-            return;
-        }
-        state.phase = Phase::Stopping;
-        drop(state);
-        bindings::remove(self);
-        self.tell_stopped(&[]);
-    }
-
-    /// The application closes it: it is stopped, and that was told, when this returns, unless that is being told on this thread.
-    /// In another of its callbacks it is told within that one, for what belongs to the listener may be gone when it returns.
-    pub(crate) fn close(self: &Arc<Self>) {
-        self.state().is_closed = true;
-        self.stop();
-        let thread = std::thread::current().id();
-        let is_busy = |state: &mut State| match state.phase {
-            Phase::Stopped | Phase::Started => false,
-            Phase::Stopping => state.is_called_elsewhere(&[thread]),
-            Phase::Telling(teller) => teller != thread,
-        };
-        let waited = self.changed.wait_while(self.state(), is_busy);
-        drop(waited.unwrap_or_else(PoisonError::into_inner));
-        self.tell_stopped(&[thread]);
-    }
-
-    /// Tells that it has stopped, if it is to and no call is under way but on these threads.
-    fn tell_stopped(&self, but_on: &[ThreadId]) {
-        let mut state = self.state();
-        if !matches!(state.phase, Phase::Stopping) || state.is_called_elsewhere(but_on) {
-            return;
-        }
-        state.phase = Phase::Telling(std::thread::current().id());
-        let (whom, is_closed) = ((state.handler, state.context), state.is_closed);
-        drop(state);
-        let event = StopComplete::default().with_app_close_in_progress(is_closed);
-        self.invoke(whom, &mut ListenerEvent::stop_complete(event));
-        self.state().phase = Phase::Stopped;
-        self.changed.notify_all();
     }
 }
 

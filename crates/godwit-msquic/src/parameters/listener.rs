@@ -6,6 +6,7 @@ use crate::abi::parameters::listener as p;
 use crate::abi::{Boolean, ParameterId, Status};
 use crate::listener::Listener;
 use crate::worker::{self, defence};
+use std::sync::Arc;
 
 pub(super) fn get(of: &Listener, parameter: ParameterId, room: &mut Room<'_>) -> Result<(), Status> {
     match parameter {
@@ -28,13 +29,13 @@ pub(super) fn get(of: &Listener, parameter: ParameterId, room: &mut Room<'_>) ->
     }
 }
 
-pub(super) fn set(of: &Listener, parameter: ParameterId, given: &Given<'_>) -> Result<(), Status> {
+pub(super) fn set(of: &Arc<Listener>, parameter: ParameterId, given: &Given<'_>) -> Result<(), Status> {
     match parameter {
         p::DOS_MODE_EVENTS => {
             let wanted = given.yes_or_no()?;
             of.set_dos_mode_events(wanted);
             if wanted && defence::is_on() {
-                of.call(&mut defence::event(true));
+                of.call_in_partition(|| defence::event(true));
             }
             Ok(())
         }

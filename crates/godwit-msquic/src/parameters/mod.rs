@@ -30,7 +30,6 @@ use crate::abi::{Handle, Level, ParameterId, Status};
 use crate::configuration::{CONFIGURATIONS, Configuration};
 use crate::found::{with_connection, with_stream};
 use crate::listener::LISTENERS;
-use crate::worker;
 use std::sync::Arc;
 
 /// Reads a parameter.
@@ -43,7 +42,7 @@ pub(crate) fn get(handle: Handle, parameter: ParameterId, room: &mut Room<'_>) -
     let is_urgent = parameter.is_high_priority();
     let (parameter, level) = parameter_of(handle, parameter)?;
     if !is_urgent && connection::counts(parameter) {
-        worker::catch_up(handle);
+        catch_up(handle);
     }
     match level {
         Level::Global => global::get(parameter, room),
@@ -87,6 +86,18 @@ pub(crate) fn set(handle: Handle, parameter: ParameterId, given: &Given<'_>) -> 
             found(with_stream(handle, |cx, state, key| stream::set(cx, state, key, parameter, given)))
         }
         Level::Registration => Err(Status::INVALID_PARAMETER),
+    }
+}
+
+/// Waits until the connection that a handle stands for, or whose stream it stands for, has done what it was asked for before: all
+/// that it had to hear was told, and what it had to send was sent. Not where a worker's thread would wait, nor where the
+/// application polls: the work may be that thread's.
+fn catch_up(handle: Handle) {
+    let gate = with_connection(handle, |worker, _, state, connection| {
+        worker.can_be_waited_for().then(|| state.gate_behind(connection))
+    });
+    if let Some(gate) = gate.flatten() {
+        gate.wait();
     }
 }
 

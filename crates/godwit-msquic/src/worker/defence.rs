@@ -36,7 +36,7 @@ pub(super) fn note(changes: impl IntoIterator<Item = Change>) {
     let now = is_on();
     if now != before {
         for listener in LISTENERS.all().iter().filter(|listener| listener.dos_mode_events()) {
-            listener.call(&mut event(now));
+            listener.call_in_partition(move || event(now));
         }
     }
 }

@@ -72,7 +72,7 @@ enum Answer {
 /// Tells what there is to tell, up to a fair share. True if anything was told.
 pub(super) fn deliver(worker: &Worker) -> bool {
     let (mut unused, mut some_are_over, mut change) = (Vec::new(), false, None);
-    let mut some_wait = false;
+    let (mut some_wait, mut errands) = (false, Vec::new());
     let any = deliver_some(worker, TurnOf::All, MOST_AT_ONCE, |cx, state| {
         state.departed.clear();
         state.rotate_secrets(cx);
@@ -80,13 +80,16 @@ pub(super) fn deliver(worker: &Worker) -> bool {
         unused = std::mem::take(&mut state.unused_sockets);
         change = state.look_at_defence(cx);
         some_wait = state.waiting.on_delivered();
+        errands = std::mem::take(&mut state.errands);
     });
     unused.into_iter().for_each(|socket| shared_sockets::leave(worker, socket));
     if some_are_over {
         close_unused_bindings();
     }
     super::defence::note(change);
-    any || some_wait
+    let any = any || some_wait || !errands.is_empty();
+    errands.into_iter().for_each(|errand| errand());
+    any
 }
 
 /// Tells one connection or stream all there is for it.

@@ -38,4 +38,3 @@ pub(crate) use pool::{Pool, Worker};
 pub(crate) use start::start;
 pub(crate) use state::{State, TurnOf};
 pub(crate) use token_secrets::{set_reset_key, set_token_secret};
-pub(crate) use waiting::catch_up;

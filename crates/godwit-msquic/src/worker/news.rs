@@ -18,6 +18,17 @@ pub(crate) enum News {
     Stream(Key, Key, StreamNews),
 }
 
+/// Whose news are to be told.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum TurnOf {
+    /// Everybody's.
+    All,
+    /// A connection's, and its streams'.
+    Connection(Key),
+    /// A stream's.
+    Stream(Key),
+}
+
 /// What a connection is told.
 #[derive(Debug)]
 pub(crate) enum ConnectionNews {

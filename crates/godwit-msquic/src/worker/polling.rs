@@ -35,6 +35,11 @@ impl Worker {
         }
     }
 
+    /// Whether what is to be told on its thread can be told now, on this one.
+    pub(crate) fn tells_here(&self) -> bool {
+        self.is_current() || self.polled.get().is_some_and(|polled| polled.idle_here().is_some())
+    }
+
     /// What a closed handle has still to hear is told before this returns. Who waits for another thread to do that waits at the
     /// gate, if there is one to wait at.
     pub(crate) fn tell_rest(&self, whose: TurnOf, gate: Option<&Gate>) {

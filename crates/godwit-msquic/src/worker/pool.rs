@@ -62,11 +62,6 @@ pub(super) fn handshakes_before_retry() -> usize {
     if RETRIES_ALWAYS.load(Ordering::Relaxed) { 0 } else { HANDSHAKES_BEFORE_RETRY }
 }
 
-/// Whether this thread is a worker's.
-pub(super) fn is_workers() -> bool {
-    CURRENT.get().is_some()
-}
-
 impl Pool {
     /// As many workers as a handle can tell apart, at most.
     pub(super) const MOST_WORKERS: usize = 255;
@@ -301,6 +296,11 @@ impl Worker {
     /// Whether this thread is the worker's own: further up, a turn of the worker's is under way.
     pub(crate) fn is_current(&self) -> bool {
         INSIDE.get().get(usize::from(self.number >> 6)).is_some_and(|bits| bits & self.bit() != 0)
+    }
+
+    /// Whether this thread may wait for what the worker does: it is no worker's, and not the one to poll it.
+    pub(crate) fn can_be_waited_for(&self) -> bool {
+        CURRENT.get().is_none() && self.polled.get().is_none()
     }
 
     /// Calls `visit` with the worker's inside. On the worker's own thread, the turn that it is in sees to what follows.

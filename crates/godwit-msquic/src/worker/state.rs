@@ -1,6 +1,8 @@
 //! What a worker's shard has beside connections of the transport: those of the application, its streams, and what there is to
 //! tell about both.
 
+use super::gate::{Gate, Opening};
+pub(crate) use super::news::TurnOf;
 use super::news::{ConnectionNews, News, StreamNews};
 use super::news_queue::NewsQueue;
 use super::urgent::Urgent;
@@ -14,6 +16,9 @@ use godwit_engine::{Handler, ShardCx};
 use godwit_transport::{ConnKey, Event, IncomingKey, StreamId};
 use std::collections::HashMap;
 use std::sync::Arc;
+
+/// Something to do once.
+pub(crate) type Errand = Box<dyn FnOnce() + Send>;
 
 /// The handler of a worker's shard.
 pub(crate) struct State {
@@ -41,21 +46,12 @@ pub(crate) struct State {
     pub(super) is_defending: bool,
     /// The period that the keys of tokens are of, once they are those that were set.
     pub(super) token_period: Option<u64>,
+    /// What is to be done on this worker's thread, with the shard free.
+    pub(crate) errands: Vec<Errand>,
     /// Sockets of connections that are over.
     pub(crate) unused_sockets: Vec<SocketId>,
     /// Connections are over: a socket that listeners have left may be needed no more.
     pub(crate) some_are_over: bool,
-}
-
-/// Whose news are to be told.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum TurnOf {
-    /// Everybody's.
-    All,
-    /// A connection's, and its streams'.
-    Connection(Key),
-    /// A stream's.
-    Stream(Key),
 }
 
 impl State {
@@ -76,6 +72,7 @@ impl State {
             received_tickets: Arc::default(),
             is_defending: false,
             token_period: None,
+            errands: Vec::new(),
             unused_sockets: Vec::new(),
             some_are_over: false,
         }
@@ -164,6 +161,18 @@ impl State {
         })?;
         self.urgent.on_told(&next);
         Some(next)
+    }
+
+    /// Whether there is something to tell to this stream.
+    pub(crate) fn has_news_for_stream(&self, stream: Key) -> bool {
+        self.news.has_for_stream(stream) || self.urgent.has_for_stream(stream)
+    }
+
+    /// A gate that opens when everything has been done that the connection was asked for so far.
+    pub(crate) fn gate_behind(&mut self, connection: Key) -> Arc<Gate> {
+        let (gate, opening) = Opening::new();
+        self.tell_connection(connection, ConnectionNews::CaughtUp(opening));
+        gate
     }
 
     /// Nothing is left to tell about a stream.

@@ -5,9 +5,8 @@
 //!
 //! Invariant: a stream is told everything in order. Nothing goes ahead of what waits to be told to the same stream.
 
-use super::news::{News, StreamNews};
+use super::news::{News, StreamNews, TurnOf};
 use super::news_queue::NewsQueue;
-use super::state::{State, TurnOf};
 use crate::abi::StreamStartFlags;
 use godwit_base::slab::Key;
 
@@ -67,13 +66,6 @@ impl StreamNews {
             }
             _ => false,
         }
-    }
-}
-
-impl State {
-    /// Whether there is something to tell to this stream.
-    pub(crate) fn has_news_for_stream(&self, stream: Key) -> bool {
-        self.news.has_for_stream(stream) || self.urgent.has_for_stream(stream)
     }
 }
 

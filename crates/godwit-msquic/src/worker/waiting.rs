@@ -1,17 +1,9 @@
 //! Waiting, on a thread of the application's, until what a connection was asked for before has been done: all that it had to hear
 //! was told, and what it had to send was sent.
 //!
-//! What is asked for is done at once, but for this. Statistics are looked at behind it, so that they count it. Nobody waits
-//! on a thread that is a worker's, nor where the application polls: the work may be that thread's.
+//! What is asked for is done at once, but for this.
 
-use super::gate::{Gate, Opening};
-use super::news::ConnectionNews;
-use super::pool::{Worker, is_workers};
-use super::state::State;
-use crate::abi::Handle;
-use crate::found::with_connection;
-use godwit_base::slab::Key;
-use std::sync::Arc;
+use super::gate::Opening;
 
 /// Those of whose connections everything has been told.
 #[derive(Debug, Default)]
@@ -41,34 +33,11 @@ impl Waiting {
     }
 }
 
-impl State {
-    fn ask(&mut self, connection: Key) -> Arc<Gate> {
-        let (gate, opening) = Opening::new();
-        self.tell_connection(connection, ConnectionNews::CaughtUp(opening));
-        gate
-    }
-}
-
-impl Worker {
-    /// Whether this thread may wait for it.
-    fn can_be_waited_for(&self) -> bool {
-        !is_workers() && self.polled.get().is_none()
-    }
-}
-
-/// Waits until the worker of the connection that a handle stands for, or whose stream it stands for, has caught up.
-pub(crate) fn catch_up(handle: Handle) {
-    let asked = with_connection(handle, |worker, _, state, connection| {
-        worker.can_be_waited_for().then(|| state.ask(connection))
-    });
-    if let Some(gate) = asked.flatten() {
-        gate.wait();
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::news::ConnectionNews;
     use super::*;
+    use std::sync::Arc;
 
     #[test]
     fn who_waits_passes_when_the_turn_is_over_that_has_sent() {

@@ -90,6 +90,41 @@ static void a_listener_has_a_partition(const void *row) {
     api->RegistrationClose(registration);
 }
 
+/* By the types of a listener's events. */
+static pthread_t thread_of[3];
+
+static QUIC_STATUS note_listener_thread(listener *of, QUIC_LISTENER_EVENT *what) {
+    (void)of;
+    thread_of[what->Type] = pthread_self();
+    return HOOK_DEFAULT;
+}
+
+static void prepare_partition(HQUIC it) {
+    uint16_t first = 0;
+    CHECK_OK(api->SetParam(it, QUIC_PARAM_LISTENER_PARTITION_INDEX, sizeof(first), &first));
+}
+
+/* It is told its end and of defences where it is told of connections, whoever stops or closes it. */
+static void a_listener_in_a_partition_is_told_all_there(const void *row) {
+    bool stops = *(const bool *)row;
+    BOOLEAN on = TRUE;
+    uint16_t none = 0;
+    pair_options options = usual_options();
+    options.prepare_listener = prepare_partition;
+    options.on_listener = note_listener_thread;
+    pair *it = connected_pair(&options);
+    CHECK_OK(api->SetParam(it->listener.handle, QUIC_PARAM_DOS_MODE_EVENTS, sizeof(on), &on));
+    CHECK_OK(api->SetParam(NULL, QUIC_PARAM_GLOBAL_RETRY_MEMORY_PERCENT, sizeof(none), &none));
+    WAIT_EVENT(&it->listener, QUIC_LISTENER_EVENT_DOS_MODE_CHANGED);
+    if (stops) api->ListenerStop(it->listener.handle);
+    if (stops) WAIT_EVENT(&it->listener, QUIC_LISTENER_EVENT_STOP_COMPLETE);
+    close_pair(it);
+    CHECK_EQUAL(!stops, WAIT_EVENT(&it->listener, QUIC_LISTENER_EVENT_STOP_COMPLETE).first);
+    CHECK_EQUAL(1, COUNT_EVENTS(&it->listener, QUIC_LISTENER_EVENT_STOP_COMPLETE));
+    for (unsigned i = 1; i < 3; i++) CHECK(pthread_equal(thread_of[0], thread_of[i]));
+    CHECK(!pthread_equal(thread_of[0], pthread_self()));
+}
+
 /* ---- Ids for balancers ---- */
 
 static const struct cibir_row {
@@ -302,6 +337,11 @@ void declare_rare(void) {
     }
 #define ADD(body) add_case(CASE_ORDINARY, body, NULL, "rare/%s", #body)
     ADD(a_listener_has_a_partition);
+    static const bool either[] = {false, true};
+    for (size_t i = 0; i < 2; i++) {
+        add_case(CASE_ORDINARY, a_listener_in_a_partition_is_told_all_there, &either[i],
+                 "rare/partition/a_listener_%s", either[i] ? "stops" : "is_closed");
+    }
     ADD(an_id_before_there_are_sockets);
     ADD(an_id_of_a_listener_is_read);
     ADD(keeps_alive_with_padding);
