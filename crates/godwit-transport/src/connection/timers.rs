@@ -186,11 +186,19 @@ impl Timers {
     }
 }
 
+/// What follows when a deadline was seen to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Then {
+    MaySend,
+    /// Nothing is to leave because of it: what was written and waits for company waits on.
+    Rests,
+}
+
 /// The deadlines of an open connection, in the order in which they are seen to when several are due: when each comes,
-/// by the probe timeout of the path in use, and what happens then. After one that ends the connection nothing else
-/// happens.
+/// by the probe timeout of the path in use, what happens then, and whether there may be something to send because of it.
+/// After one that ends the connection nothing else happens.
 macro_rules! timers {
-    ($($deadline:ident => $on_due:ident;)*) => {
+    ($($deadline:ident => $on_due:ident, $then:ident;)*) => {
         impl Machine {
             fn open_deadline(&self) -> Option<Time> {
                 let pto = self.pto();
@@ -199,36 +207,40 @@ macro_rules! timers {
                 earliest
             }
 
-            fn see_to_timers(&mut self, now: Time) {
+            /// Whether there may be something to send now.
+            fn see_to_timers(&mut self, now: Time) -> bool {
                 let pto = self.pto();
+                let mut may_send = false;
                 $(
                     if self.$deadline(pto).is_some_and(|at| at <= now) {
                         self.$on_due(now);
+                        may_send |= Then::$then == Then::MaySend;
                         if !self.lifecycle.is_open() {
-                            return;
+                            return true;
                         }
                     }
                 )*
+                may_send
             }
         }
     };
 }
 
 timers! {
-    idle_deadline => on_idle;
-    answer_deadline => on_idle;
-    idle_limit_deadline => on_idle_limit;
-    handshake_deadline => on_handshake_timeout;
-    memory_deadline => on_memory_due;
-    pacing_deadline => on_pacing;
-    congestion_deadline => on_congestion_deadline;
-    path_deadline => on_path_timeout;
-    part_deadline => on_part_timeout;
-    stall_deadline => on_stall;
-    ack_deadline => on_ack_due;
-    loss_deadline => on_loss_timeout;
-    last_probe_deadline => on_last_probe;
-    repeats_deadline => on_repeats_due;
+    idle_deadline => on_idle, MaySend;
+    answer_deadline => on_idle, MaySend;
+    idle_limit_deadline => on_idle_limit, MaySend;
+    handshake_deadline => on_handshake_timeout, MaySend;
+    memory_deadline => on_memory_due, Rests;
+    pacing_deadline => on_pacing, MaySend;
+    congestion_deadline => on_congestion_deadline, MaySend;
+    path_deadline => on_path_timeout, MaySend;
+    part_deadline => on_part_timeout, MaySend;
+    stall_deadline => on_stall, MaySend;
+    ack_deadline => on_ack_due, MaySend;
+    loss_deadline => on_loss_timeout, MaySend;
+    last_probe_deadline => on_last_probe, MaySend;
+    repeats_deadline => on_repeats_due, MaySend;
 }
 
 #[inline]
@@ -251,15 +263,16 @@ impl Machine {
         }
     }
 
-    /// See [`crate::Connection::on_timeout`].
-    pub(crate) fn on_timeout(&mut self, now: Time) {
+    /// See [`crate::Connection::on_timeout`]. False if there is nothing to send because of it.
+    pub(crate) fn on_timeout(&mut self, now: Time) -> bool {
         self.observe_time(now);
         self.lifecycle.on_timeout(now);
-        if self.lifecycle.is_open() {
-            // Nobody is to be called for these: their keys are of no use any more, whenever they go.
-            self.early.on_timeout(now);
-            self.see_to_timers(now);
+        if !self.lifecycle.is_open() {
+            return true;
         }
+        // Nobody is to be called for these: their keys are of no use any more, whenever they go.
+        self.early.on_timeout(now);
+        self.see_to_timers(now)
     }
 
     /// The probe timeout of the path in use: the unit of periods that concern the connection as a whole.

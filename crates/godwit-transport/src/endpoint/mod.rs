@@ -391,10 +391,12 @@ impl Endpoint {
         let mut expired = std::mem::take(&mut self.queues.expired);
         expired.extend(std::iter::from_fn(|| self.timers.pop_expired(now)));
         for key in expired.drain(..) {
-            if let Some(slot) = self.slots.get_mut(key.0) {
-                slot.connection.on_timeout(now);
+            let slot = self.slots.get_mut(key.0);
+            if slot.is_none_or(|slot| slot.connection.machine.on_timeout(now)) {
+                self.touch(key);
+            } else {
+                self.settle(key);
             }
-            self.touch(key);
         }
         self.queues.expired = expired;
     }

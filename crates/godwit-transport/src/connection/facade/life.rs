@@ -39,7 +39,7 @@ impl Connection {
 
     /// Time has passed: whatever is due by `now` happens.
     pub fn on_timeout(&mut self, now: Time) {
-        self.machine.on_timeout(now)
+        self.machine.on_timeout(now);
     }
 
     /// Sends a PING, so that the peer's idle timer restarts.

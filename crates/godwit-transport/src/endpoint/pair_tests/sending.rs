@@ -308,3 +308,21 @@ fn who_had_a_whole_batch_is_behind_the_others_in_the_next() {
     });
     assert_eq!(writers, [keys[0], keys[1], keys[0], keys[1]]);
 }
+
+#[test]
+fn what_was_written_without_a_word_to_the_endpoint_waits_for_company() {
+    let (mut pair, [key]) = connected();
+    say(&mut pair.client, key);
+    pair.run_millis(100);
+    assert_eq!(heard(&events(&mut pair.server)), 1);
+    let client = pair.client.connection_mut(key).unwrap();
+    let id = client.open(Direction::Bidirectional).unwrap();
+    client.write(id, Bytes::from_static(b"waits")).unwrap();
+    let sent = pair.sent;
+    // Long enough that the connection gives back the memory that only traffic needs.
+    pair.run_millis(1000);
+    assert_eq!((pair.sent, heard(&events(&mut pair.server))), (sent, 0));
+    pair.client.touch(key);
+    pair.run_millis(100);
+    assert_eq!(heard(&events(&mut pair.server)), 1);
+}
