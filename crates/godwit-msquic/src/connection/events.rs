@@ -52,7 +52,7 @@ impl State {
             Event::ResetAcknowledged { id } => self.with_stream(key, id, Self::on_reset_acknowledged),
             Event::Stopped { id, code } => {
                 if let Some(stream) = self.stream_of(key, id) {
-                    self.on_stopped_by_peer(stream, code);
+                    self.on_stopped_by_peer(cx, stream, code);
                 }
             }
             Event::DatagramsReadable => self.tell_connection(key, ConnectionNews::DatagramsReceived),

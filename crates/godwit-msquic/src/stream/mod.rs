@@ -70,6 +70,8 @@ pub(crate) struct Stream {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct AbortCodes {
     pub(crate) send: Option<u64>,
+    /// What was made reliable is to arrive although sending is given up.
+    pub(crate) leaves_part: bool,
     pub(crate) receive: Option<u64>,
 }
 

@@ -38,14 +38,35 @@ impl State {
     /// The peer may have given up a stream of which the application wants to be shown nothing at present: that is told all the
     /// same, and what it keeps is let go of.
     pub(crate) fn hear_reset(&mut self, cx: &mut ShardCx<'_>, key: Key) {
-        let now = cx.now();
-        let Some(stream) = self.streams.get(key) else { return };
-        if stream.receiving.may_show() || stream.receiving.is_over {
-            return;
+        if self.streams.get(key).is_some_and(|stream| !stream.receiving.may_show()) {
+            self.take_reset(cx, key);
         }
+    }
+
+    /// Something else of the peer's is about to be told: if it has given up the stream before, and the application has been shown
+    /// all there was, that comes first.
+    pub(super) fn tell_reset_first(&mut self, cx: &mut ShardCx<'_>, key: Key) {
+        let Some(stream) = self.streams.get_mut(key) else { return };
+        let receiving = &mut stream.receiving;
+        if receiving.may_show() && receiving.unshown_bytes() == 0 {
+            match receiving.reset.take() {
+                Some(error) => self.on_read_error(cx, key, error),
+                None => self.take_reset(cx, key),
+            }
+        }
+    }
+
+    /// If the peer has given up a stream, and the transport has nothing that goes before that, it is told now.
+    fn take_reset(&mut self, cx: &mut ShardCx<'_>, key: Key) {
+        let now = cx.now();
+        let Some(stream) = self.streams.get_mut(key).filter(|stream| !stream.receiving.is_over) else {
+            return;
+        };
         let conn = self.connections.get(stream.connection).and_then(|connection| connection.key);
         let Some((conn, id)) = conn.zip(stream.open_id()) else { return };
         let Some(transport) = cx.endpoint_mut().connection_mut(conn) else { return };
+        // The transport forgets it when the reset has been read.
+        stream.receiving.reliable = transport.reliable_size(id).or(stream.receiving.reliable);
         // Where there are bytes, or the end, there is no reset that goes before them.
         let is_empty = transport.readable(id).is_some_and(|there| there.len == 0 && !there.ends);
         if is_empty && let Err(error) = transport.read(now, id, 1) {

@@ -36,6 +36,7 @@ impl State {
             context: request.context,
             is_given_back: false,
             is_urgent: request.flags.contains(SendFlags::PRIORITY_WORK),
+            is_canceled: false,
         });
         let may_be_early = request.flags.contains(SendFlags::ALLOW_ZERO_RTT);
         stream.sending.cancels_on_loss |= request.flags.contains(SendFlags::CANCEL_ON_LOSS);

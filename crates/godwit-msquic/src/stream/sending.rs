@@ -23,6 +23,8 @@ pub(crate) struct Sending {
     pub(super) is_over: bool,
     /// The peer has been sent a reset, and not said that it knows.
     pub(super) awaits_peer: bool,
+    /// It was given up but for its beginning, which the peer still gets.
+    pub(super) leaves_part: bool,
     /// The peer does not read on.
     pub(crate) is_stopped: bool,
     /// It is given up as soon as anything of it is lost: said once, that holds for all that is sent.
@@ -70,6 +72,8 @@ pub(super) struct Outstanding {
     pub(super) is_given_back: bool,
     /// That it is complete is to be told before other things.
     pub(super) is_urgent: bool,
+    /// It was given back because the stream was given up.
+    pub(super) is_canceled: bool,
 }
 
 /// What the application asks to be sent.
@@ -92,6 +96,7 @@ impl Sending {
             ending: None,
             is_over: !exists,
             awaits_peer: false,
+            leaves_part: false,
             is_stopped: false,
             cancels_on_loss: false,
             is_delayed: false,
@@ -143,18 +148,28 @@ impl Sending {
         self.cancels_on_loss && !self.is_over && self.ending.is_none()
     }
 
+    /// Whether it makes a difference that the peer does not read on.
+    pub(super) const fn can_be_stopped(&self) -> bool {
+        self.ending.is_none() || self.leaves_part && !self.is_over
+    }
+
+    /// Whether nothing of it is to arrive any more that has not.
+    pub(super) fn is_given_up(&self) -> bool {
+        self.ending == Some(Ending::Aborted) && !self.leaves_part
+    }
+
     /// The memory of this send was given back.
     pub(crate) fn on_given_back(&mut self, send: u64) {
+        let is_given_up = self.is_given_up();
         if let Some(send) = self.outstanding.iter_mut().find(|it| it.number == send) {
-            send.is_given_back = true;
+            (send.is_given_back, send.is_canceled) = (true, is_given_up);
         }
     }
 
     /// What there is to tell about it now: of a stream that has not begun and waits for that, nothing about its end.
     pub(crate) fn next_news(&mut self, is_waiting: bool) -> Option<StreamNews> {
         if let Some(send) = self.outstanding.pop_front_if(|send| send.is_given_back) {
-            let canceled = self.ending == Some(Ending::Aborted);
-            let Outstanding { context, is_urgent, .. } = send;
+            let Outstanding { context, is_canceled: canceled, is_urgent, .. } = send;
             return Some(StreamNews::SendComplete { canceled, context, is_urgent });
         }
         let may_end = !is_waiting && !self.awaits_peer && self.outstanding.is_empty() && !self.is_over;

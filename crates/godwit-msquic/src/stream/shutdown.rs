@@ -45,8 +45,12 @@ impl State {
         let Some(stream) = self.streams.get_mut(key).filter(|stream| !stream.sending.is_over()) else {
             return;
         };
+        // Who gives it up once more, or does not want a part of it to arrive, gives up all.
+        let leaves_part = !stream.sending.is_ending() && stream.reliable_offset.is_some();
+        stream.sending.leaves_part = false;
         stream.sending.end(Ending::Aborted);
         stream.abort_codes.send = Some(code);
+        stream.abort_codes.leaves_part = leaves_part;
         self.say_shutdown(cx, key);
     }
 
@@ -66,30 +70,37 @@ impl State {
         };
         let conn = self.connections.get(stream.connection).and_then(|connection| connection.key);
         let Some((conn, id)) = conn.zip(stream.id) else { return };
-        let (codes, reliable) = (std::mem::take(&mut stream.abort_codes), stream.reliable_offset);
+        let codes = std::mem::take(&mut stream.abort_codes);
         if codes.is_empty() {
             return;
         }
+        let reliable = stream.reliable_offset.filter(|offset| codes.leaves_part && *offset > 0);
         // What is over already need not be given up.
         let is_reset = cx.endpoint_mut().with(conn, |transport| {
             let _ = codes.receive.map(|code| transport.stop_sending(id, code));
             let code = codes.send?;
-            let is_done = reliable.is_some_and(|offset| transport.reset_at(id, code, offset).is_ok());
-            Some(is_done || transport.reset(id, code).is_ok())
+            let leaves_part = reliable.is_some_and(|offset| transport.reset_at(id, code, offset).is_ok());
+            (leaves_part || transport.reset(id, code).is_ok()).then_some(leaves_part)
         });
-        if is_reset.flatten() == Some(true) && !stream.ends_at_once {
-            stream.sending.awaits_peer = true;
-        }
+        let is_reset = is_reset.flatten().filter(|_| !stream.ends_at_once);
+        stream.sending.awaits_peer |= is_reset.is_some();
+        // What comes back by now is of no use to the peer, what comes back later has arrived.
         self.take_given_back();
+        if let Some(stream) = self.streams.get_mut(key).filter(|_| is_reset == Some(true)) {
+            stream.sending.leaves_part = true;
+        }
     }
 
     /// The peer does not read on: it hears a reset, as the standard wants it (RFC 9000 section 3.5), which the transport has
-    /// sent.
-    pub(crate) fn on_stopped_by_peer(&mut self, key: Key, code: u64) {
-        let Some(stream) = self.streams.get_mut(key).filter(|stream| !stream.sending.is_ending()) else {
+    /// sent. Of a stream that was given up the application is told only if the peer was to get a part of it, which it does not
+    /// want now.
+    pub(crate) fn on_stopped_by_peer(&mut self, cx: &mut ShardCx<'_>, key: Key, code: u64) {
+        self.tell_reset_first(cx, key);
+        let Some(stream) = self.streams.get_mut(key).filter(|stream| stream.sending.can_be_stopped()) else {
             return;
         };
         stream.sending.is_stopped = true;
+        stream.sending.leaves_part = false;
         stream.sending.awaits_peer = true;
         stream.sending.end(Ending::Aborted);
         self.tell_stream(key, StreamNews::PeerReceiveAborted { code });

@@ -20,6 +20,7 @@
     AREA(inspection) \
     AREA(library_settings) \
     AREA(receiving) \
+    AREA(reliable_resets) \
     AREA(flow_control) \
     AREA(executions) \
     AREA(losses) \

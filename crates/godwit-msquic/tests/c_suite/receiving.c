@@ -373,51 +373,8 @@ static void provided_when_the_peer_starts_a_stream(const void *row) {
     close_pair(ends);
 }
 
-/* ---- A reset that leaves a part ---- */
-
-static pair *pair_with_reliable_reset(void) {
-    pair_options options = usual_options();
-    SET(options.client, ReliableResetEnabled, 1);
-    SET(options.server, ReliableResetEnabled, 1);
-    options.prepare_server_stream = prepare_nothing;
-    return connected_pair(&options);
-}
-
-static void a_part_arrives_before_the_reset(const void *row) {
-    uint64_t part = *(const uint64_t *)row, read = 0;
-    uint32_t length = sizeof(read);
-    pair *ends = pair_with_reliable_reset();
-    stream *client = start_stream(&ends->client, QUIC_STREAM_OPEN_FLAG_NONE, QUIC_STREAM_START_FLAG_NONE);
-    send_record *record = send_pattern(client, 0, 1000, 1, QUIC_SEND_FLAG_NONE);
-    WAIT_UNTIL(record->completed);
-    CHECK_OK(api->SetParam(client->handle, QUIC_PARAM_STREAM_RELIABLE_OFFSET, sizeof(part), &part));
-    CHECK_OK(api->GetParam(client->handle, QUIC_PARAM_STREAM_RELIABLE_OFFSET, &length, &read));
-    CHECK_EQUAL(part, read);
-    CHECK_PENDING(api->StreamShutdown(client->handle, QUIC_STREAM_SHUTDOWN_FLAG_ABORT_SEND, 33));
-    stream *server = accepted_stream(ends->server, 1);
-    CHECK_EQUAL(33, WAIT_EVENT(server, QUIC_STREAM_EVENT_PEER_SEND_ABORTED).code);
-    CHECK(server->received >= part);
-    CHECK_OK(api->GetParam(server->handle, QUIC_PARAM_STREAM_RELIABLE_OFFSET_RECV, &length, &read));
-    CHECK_EQUAL(part, read);
-    close_stream(client);
-    close_pair(ends);
-}
-
-static void no_more_than_was_sent_can_be_reliable(const void *row) {
-    (void)row;
-    uint64_t part = 1001;
-    pair *ends = pair_with_reliable_reset();
-    stream *client = start_stream(&ends->client, QUIC_STREAM_OPEN_FLAG_NONE, QUIC_STREAM_START_FLAG_NONE);
-    send_record *record = send_pattern(client, 0, 1000, 1, QUIC_SEND_FLAG_NONE);
-    WAIT_UNTIL(record->completed);
-    CHECK_STATUS(QUIC_STATUS_INVALID_STATE,
-                 api->SetParam(client->handle, QUIC_PARAM_STREAM_RELIABLE_OFFSET, sizeof(part), &part));
-    close_stream(client);
-    close_pair(ends);
-}
-
 void declare_receiving(void) {
-    static const uint64_t parts[] = {0, 1, 50, 99}, reliable[] = {1, 500, 900};
+    static const uint64_t parts[] = {0, 1, 50, 99};
     for (size_t i = 0; i < 4; i++) {
         add_case(CASE_ORDINARY, the_rest_comes_again, &parts[i], "receiving/completed_in_part/%llu",
                  (unsigned long long)parts[i]);
@@ -440,10 +397,6 @@ void declare_receiving(void) {
         add_case(CASE_ORDINARY, fills_buffers_of_the_program, &owned_rows[i], "receiving/own_buffers/%s",
                  owned_rows[i].name);
     }
-    for (size_t i = 0; i < 3; i++) {
-        add_case(CASE_ORDINARY, a_part_arrives_before_the_reset, &reliable[i], "receiving/reliable_reset/%llu",
-                 (unsigned long long)reliable[i]);
-    }
 #define ADD(body) add_case(CASE_ORDINARY, body, NULL, "receiving/%s", #body)
     ADD(nothing_comes_while_switched_off);
     ADD(one_receive_waits_for_its_end);
@@ -456,6 +409,5 @@ void declare_receiving(void) {
     ADD(asks_for_more);
     ADD(running_out_is_fatal);
     ADD(provided_when_the_peer_starts_a_stream);
-    ADD(no_more_than_was_sent_can_be_reliable);
 #undef ADD
 }
