@@ -19,6 +19,30 @@ static void refused_after_its_shutdown(const void *row) {
     close_pair(it);
 }
 
+static QUIC_STATUS shut_down_when_connected(connection *of, QUIC_CONNECTION_EVENT *what) {
+    if (what->Type != QUIC_CONNECTION_EVENT_CONNECTED) return HOOK_DEFAULT;
+    api->ConnectionShutdown(of->handle, QUIC_CONNECTION_SHUTDOWN_FLAG_NONE, 12);
+    return HOOK_DEFAULT;
+}
+
+/* Who closes as soon as it is connected says what it has received: both ends have something to tell of the network. */
+static void closed_as_soon_as_connected(const void *row) {
+    (void)row;
+    pair_options options = usual_options();
+    SET(options.client, NetStatsEventEnabled, 1);
+    SET(options.server, NetStatsEventEnabled, 1);
+    options.on_client = shut_down_when_connected;
+    pair *it = open_pair(&options);
+    CHECK_PENDING(start_client(it));
+    WAIT_EVENT(&it->client, QUIC_CONNECTION_EVENT_SHUTDOWN_COMPLETE);
+    connection *server = wait_server(it);
+    CHECK_EQUAL(12, WAIT_EVENT(server, QUIC_CONNECTION_EVENT_SHUTDOWN_INITIATED_BY_PEER).code);
+    WAIT_EVENT(server, QUIC_CONNECTION_EVENT_SHUTDOWN_COMPLETE);
+    CHECK(COUNT_EVENTS(&it->client, QUIC_CONNECTION_EVENT_NETWORK_STATISTICS));
+    CHECK(COUNT_EVENTS(server, QUIC_CONNECTION_EVENT_NETWORK_STATISTICS));
+    close_pair(it);
+}
+
 /* A part of what was sent is to arrive although the stream is given up: not at the cost of memory that was given back. */
 static void memory_comes_back_at_a_close(const void *row) {
     (void)row;
@@ -167,6 +191,7 @@ void declare_closing(void) {
     }
 #define ADD(body) add_case(CASE_ORDINARY, body, NULL, "closing/%s", #body)
     ADD(refused_after_its_shutdown);
+    ADD(closed_as_soon_as_connected);
     ADD(memory_comes_back_at_a_close);
     ADD(is_started_once);
 #undef ADD

@@ -1,6 +1,7 @@
 //! The last datagram: CONNECTION_CLOSE at every level whose keys exist (RFC 9000 section 10.2.3).
 
 use super::Machine;
+use super::acks;
 use super::boundary::Transmitted;
 use super::lifecycle::CloseFrame;
 use super::parts::Sending;
@@ -16,6 +17,8 @@ use godwit_wire::{Frame, TransportErrorCode};
 const MAX_REASON: usize = 256;
 /// A Finished message with what little may precede it, which leaves room for a close in the same datagram.
 const SHORT_HANDSHAKE: u64 = 256;
+/// Ranges of packets that are acknowledged with it at most, for the same reason.
+const FEW_RANGES: usize = 8;
 
 impl Machine {
     pub(super) fn transmit_close(&mut self, turn: &mut Sending<'_>, batch: &mut SendBatch) -> Transmitted {
@@ -61,6 +64,7 @@ impl Machine {
             && self.parts.handshake.is_unsent_within(SHORT_HANDSHAKE)
     }
 
+    /// The end of the handshake, and which packets of the server's have come: from that it learns how long a round trip takes.
     fn write_last_handshake(
         &mut self,
         turn: &mut Sending<'_>,
@@ -68,6 +72,11 @@ impl Machine {
     ) -> Option<()> {
         let mut packet = self.begin_long(turn, datagram, long_type(SpaceId::Handshake), self.version)?;
         self.parts.handshake.write_crypto(level_of(SpaceId::Handshake), &mut packet);
+        if let Some(space) = self.spaces.get_mut(SpaceId::Handshake)
+            && space.acks.ranges().nth(FEW_RANGES).is_none()
+        {
+            acks::write(&mut space.acks, &mut packet, &mut self.stats.acks_sent, None);
+        }
         let packet = packet.finish()?;
         datagram.add(packet);
         Some(())

@@ -48,6 +48,24 @@ fn who_is_closed_says_once_that_it_knows() {
 }
 
 #[test]
+fn who_closes_as_soon_as_it_is_connected_acknowledges_what_made_it_so() {
+    let mut pair = Pair::new(TransportConfig::default());
+    pair.server.watch_acknowledgements();
+    while !events(&mut pair.client).contains(&Event::Connected) {
+        pair.exchange(true);
+        assert_eq!(events(&mut pair.server), []);
+        pair.exchange(false);
+    }
+    pair.client.close(pair.now, 42, b"");
+    assert_eq!(pair.exchange(true), 1);
+    let told = events(&mut pair.server);
+    let reason = ConnectionError::PeerApplication { code: 42, reason: Bytes::new() };
+    assert_eq!(told.first(), Some(&Event::Acknowledged), "{told:?}");
+    assert_eq!(told.last(), Some(&Event::Closed { reason }), "{told:?}");
+    assert!(pair.server.stats().latest_rtt > Duration::ZERO);
+}
+
+#[test]
 fn both_may_close_at_once() {
     let mut pair = connected();
     for end in [&mut pair.client, &mut pair.server] {
