@@ -38,7 +38,7 @@ pub(crate) fn of_connection(stats: &ConnectionStats) -> [(PerformanceCounter, i6
     [
         (P::PKTS_SUSPECTED_LOST, signed(stats.packets_lost)),
         (P::PKTS_DROPPED, signed(stats.packets_dropped)),
-        (P::PKTS_DECRYPTION_FAIL, signed(stats.packets_undecryptable.total())),
+        (P::PKTS_DECRYPTION_FAIL, signed(stats.packets_forged)),
         (P::UDP_SEND_BYTES, signed(stats.bytes_sent)),
         (P::UDP_RECV_BYTES, signed(stats.bytes_received)),
         (P::APP_SEND_BYTES, signed(stats.stream_bytes_sent)),

@@ -312,7 +312,10 @@ impl Connection {
     pub fn force_key_update(&self) -> bool {
         self.shared.access(|access| {
             let now = access.shard.now();
-            let updated = access.connection().is_some_and(|connection| connection.update_keys(now));
+            let updated = access.connection().is_some_and(|connection| {
+                connection.ping();
+                connection.update_keys(now)
+            });
             access.touch();
             updated
         })

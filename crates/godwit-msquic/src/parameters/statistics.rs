@@ -77,7 +77,7 @@ fn fill(told: &mut StatisticsV2, stats: &ConnectionStats, headers: u16) {
     told.recv_duplicate_packets = stats.packets_duplicate;
     told.recv_total_bytes = stats.bytes_received;
     told.recv_total_stream_bytes = stats.stream_bytes_received;
-    told.recv_decryption_failures = stats.packets_undecryptable.total();
+    told.recv_decryption_failures = stats.packets_forged;
     told.recv_valid_ack_frames = stats.acks_received;
     told.key_update_count = short(stats.key_updates);
     told.dest_cid_update_count = short(stats.cid_updates);

@@ -374,7 +374,10 @@ fn a_thousand_streams_on_fifty_connections_survive_twenty_changes_of_address() {
                 live += STREAMS - app.completed.len();
                 let (conn, now) = (app.conn.unwrap(), cx.now);
                 if round % 4 == 0 {
-                    let updated = cx.endpoint.with(conn, |conn| conn.update_keys(now));
+                    let updated = cx.endpoint.with(conn, |conn| {
+                        conn.ping();
+                        conn.update_keys(now)
+                    });
                     updates += u32::from(updated == Some(true));
                 }
             });

@@ -86,7 +86,10 @@ impl Talk {
                 let _ = connection.send_datagram(Bytes::from(vec![1; len]), Some(code));
             }
             4 => connection.ping(),
-            5 if rng.below(20) == 0 => drop(connection.update_keys(now)),
+            5 if rng.below(20) == 0 => {
+                connection.ping();
+                connection.update_keys(now);
+            }
             6 if rng.below(20) == 0 => drop(connection.migrate(now, SocketId(0), None)),
             choice => {
                 let Some(id) = id else { return };

@@ -225,6 +225,11 @@ impl OneRtt {
         self.updates
     }
 
+    /// How many packets were not authentic, over all phases.
+    pub fn forged(&self) -> u64 {
+        self.forged
+    }
+
     /// Seals a packet as [`Sealer::seal`] does, with the keys of the current phase.
     ///
     /// Fails with AEAD_LIMIT_REACHED when the key has sealed all it may, which only happens to a peer that

@@ -311,7 +311,9 @@ impl Machine {
         let packet_len = header.len().saturating_add(payload.len());
         let path = origin.protected_as(&self.paths);
         let Some(len) = keys.opener.open(path.nonce_id(), number, header, payload) else {
-            self.stats.irregular_mut().undecryptable.count(packet_type);
+            let irregular = self.stats.irregular_mut();
+            irregular.undecryptable.count(packet_type);
+            super::stats::increment(&mut irregular.forged);
             self.observe_dropped(
                 Some(PacketName::of(packet_type)),
                 packet_len,

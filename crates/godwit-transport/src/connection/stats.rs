@@ -42,6 +42,8 @@ pub struct ConnectionStats {
     pub packets_dropped: u64,
     /// QUIC packets that could not be opened, because they are not authentic or for want of keys, by type.
     pub packets_undecryptable: PacketCounts,
+    /// Those of them for which there were keys: they are not authentic.
+    pub packets_forged: u64,
     /// QUIC packets that came more than once.
     pub packets_duplicate: u64,
     /// ACK frames sent, in all packet number spaces.
@@ -187,6 +189,8 @@ pub(super) struct Irregular {
     pub(super) datagrams_refused: u64,
     pub(super) datagrams_ignored: u64,
     pub(super) undecryptable: PacketCounts,
+    /// Initial and Handshake packets that were not authentic.
+    pub(super) forged: u64,
     /// Packets dropped before it was tried to open them.
     pub(super) inadmissible: u64,
     pub(super) duplicate: u64,
@@ -232,7 +236,6 @@ pub(super) const fn increment(count: &mut u64) {
 impl super::Machine {
     /// See [`crate::Connection::update_keys`].
     pub(crate) fn update_keys(&mut self, now: Time) -> bool {
-        self.parts.ping.send();
         self.spaces.data.keys.as_mut().is_some_and(|keys| keys.initiate_update(now))
     }
 }

@@ -47,8 +47,9 @@ impl Connection {
         self.machine.parts.ping.send();
     }
 
-    /// Updates the packet protection keys now (RFC 9001 section 6). False if it is too early: the
-    /// handshake is not confirmed, or the last update is not acknowledged yet.
+    /// Updates the packet protection keys now (RFC 9001 section 6): the peer learns of it with the next packet, be it a
+    /// [PING](Connection::ping). False if it is too early: the handshake is not confirmed, or the last update is not
+    /// acknowledged yet.
     pub fn update_keys(&mut self, now: Time) -> bool {
         self.machine.update_keys(now)
     }
@@ -57,6 +58,7 @@ impl Connection {
     pub fn stats(&self) -> ConnectionStats {
         let counters = &self.machine.stats;
         let irregular = counters.irregular();
+        let keys = self.machine.spaces.data.keys.as_ref();
         let recovery = &self.machine.paths.active().recovery;
         let one_way = self.machine.parts.clocks.one_way_delay(self.machine.paths.active_id());
         let (path, rtt, streams) = (recovery.stats(), recovery.rtt(), self.machine.parts.streams.stats());
@@ -74,6 +76,7 @@ impl Connection {
             packets_received_by_type: counters.received,
             packets_dropped: irregular.undecryptable.total().saturating_add(irregular.inadmissible),
             packets_undecryptable: irregular.undecryptable,
+            packets_forged: irregular.forged.saturating_add(keys.map_or(0, |keys| keys.forged())),
             packets_duplicate: irregular.duplicate,
             acks_sent: counters.acks_sent,
             acks_received: counters.acks_received,
@@ -100,7 +103,7 @@ impl Connection {
             ecn_received: self.machine.spaces.data.space.acks.ecn_counts(),
             cid_updates: irregular.cid_updates,
             greases_quic_bit: self.machine.header_bits.greases(),
-            key_updates: self.machine.spaces.data.keys.as_ref().map_or(0, |keys| keys.updates()),
+            key_updates: keys.map_or(0, |keys| keys.updates()),
             streams_opened: streams.opened_locally,
             streams_opened_by_peer: streams.opened_by_peer,
             streams_open: self.machine.parts.streams.active_streams() as u64,

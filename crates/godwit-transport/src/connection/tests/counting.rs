@@ -131,6 +131,26 @@ fn packets_that_come_after_all_take_the_reduction_back() {
 }
 
 #[test]
+fn keys_that_are_updated_wait_for_the_next_packet() {
+    let (mut pair, _) = connected();
+    // Something of the present phase has to be acknowledged at both.
+    let both_ping = |pair: &mut Pair| {
+        pair.client.ping();
+        pair.server.ping();
+        pair.run(5);
+    };
+    both_ping(&mut pair);
+    let updates = |pair: &Pair| [&pair.client, &pair.server].map(|end| end.stats().key_updates);
+    assert!(pair.client.update_keys(pair.now));
+    pair.run(5);
+    assert_eq!(updates(&pair), [1, 0]);
+    // Who has heard nothing of it may update its own: that is the same update.
+    assert!(pair.server.update_keys(pair.now));
+    both_ping(&mut pair);
+    assert_eq!(updates(&pair), [1, 1]);
+}
+
+#[test]
 fn what_cannot_be_opened_and_what_comes_twice_is_counted_apart() {
     let (mut pair, id) = connected();
     pair.client.write(id, Bytes::from_static(&[1; 100])).unwrap();
@@ -141,6 +161,7 @@ fn what_cannot_be_opened_and_what_comes_twice_is_counted_apart() {
     pair.reach_server(damaged);
     let after = pair.server.stats();
     assert_eq!(after.packets_undecryptable.one_rtt, before.packets_undecryptable.one_rtt + 1);
+    assert_eq!(after.packets_forged, before.packets_forged + 1);
     assert_eq!(after.packets_dropped, before.packets_dropped + 1);
     assert_eq!((after.packets_received, after.packets_duplicate), (before.packets_received, 0));
     pair.reach_server(datagram.clone());
@@ -148,12 +169,13 @@ fn what_cannot_be_opened_and_what_comes_twice_is_counted_apart() {
     let after = pair.server.stats();
     assert_eq!((after.packets_received, after.packets_duplicate), (before.packets_received + 1, 1));
     // Initial and Handshake packets when their keys are gone.
-    let undecryptable = after.packets_undecryptable;
+    let (undecryptable, forged) = (after.packets_undecryptable, after.packets_forged);
     for first in [0xc0, 0xe0] {
         let header = [&[first, 0, 0, 0, 1, 8][..], &[2; 8], &[8], &[1; 8]].concat();
         let token: &[u8] = if first == 0xc0 { &[0] } else { &[] };
         pair.reach_server([&header, token, &[0x44, 0xb0], &[7; 1200]].concat());
     }
+    assert_eq!(pair.server.stats().packets_forged, forged, "nobody knows");
     let after = pair.server.stats().packets_undecryptable;
     assert_eq!(after.initial, undecryptable.initial + 1);
     assert_eq!(after.handshake, undecryptable.handshake + 1);
