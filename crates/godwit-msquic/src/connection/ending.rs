@@ -163,6 +163,12 @@ impl State {
 
     /// The transport's connection has ended.
     pub(crate) fn on_closed(&mut self, cx: &mut ShardCx<'_>, key: Key, reason: &ConnectionError) {
+        // What the application has said to all connections of the registration came before, if it has: only those of other workers
+        // have heard it first, and may have caused this.
+        let said_to_all = self.connections.get(key).and_then(|connection| connection.registration.shutdown());
+        if let Some((flags, code)) = said_to_all {
+            self.shut_down(cx, key, flags, code);
+        }
         let Some(connection) = self.connections.get_mut(key) else { return };
         if let Some(transport) = connection.key.and_then(|conn| cx.endpoint().connection(conn)) {
             connection.last_stats = Some(Box::new(transport.stats()));

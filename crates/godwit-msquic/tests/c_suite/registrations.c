@@ -15,6 +15,41 @@ static void shutdown_ends_everything(const void *row) {
     close_pair(it);
 }
 
+enum { MANY = 12 };
+
+static stream *tell_much(connection *it) {
+    stream *from = start_stream(it, QUIC_STREAM_OPEN_FLAG_UNIDIRECTIONAL, QUIC_STREAM_START_FLAG_NONE);
+    send_pattern(from, 0, 1000000, 1, QUIC_SEND_FLAG_NONE);
+    return from;
+}
+
+/* Connections that hear of the shutdown later than their peers are shut down all the same: no end is told that another one
+ * knows nothing of it any more. */
+static void shutdown_comes_before_what_follows_from_it(const void *row) {
+    (void)row;
+    connection *ends[2 * MANY];
+    stream *streams[2 * MANY];
+    pair *it = usual_pair();
+    for (unsigned i = 0; i < MANY; i++) {
+        connection *client = ends[i] = i ? another_client(it) : &it->client;
+        if (i) {
+            CHECK_PENDING(api->ConnectionStart(client->handle, it->client_configuration, QUIC_ADDRESS_FAMILY_UNSPEC,
+                                               "127.0.0.1", it->port));
+        }
+        WAIT_EVENT(client, QUIC_CONNECTION_EVENT_CONNECTED);
+        WAIT_EVENT(ends[MANY + i] = wait_server_number(it, i + 1), QUIC_CONNECTION_EVENT_CONNECTED);
+    }
+    for (unsigned i = 0; i < 2 * MANY; i++) streams[i] = tell_much(ends[i]);
+    api->RegistrationShutdown(it->registration, QUIC_CONNECTION_SHUTDOWN_FLAG_SILENT, 1);
+    for (unsigned i = 0; i < 2 * MANY; i++) {
+        WAIT_EVENT(ends[i], QUIC_CONNECTION_EVENT_SHUTDOWN_COMPLETE);
+        CHECK_NO_EVENT(ends[i], QUIC_CONNECTION_EVENT_SHUTDOWN_INITIATED_BY_TRANSPORT);
+    }
+    for (unsigned i = 0; i < 2 * MANY; i++) close_stream(streams[i]);
+    for (unsigned i = 1; i < MANY; i++) close_connection(ends[i]);
+    close_pair(it);
+}
+
 static void shutdown_reaches_other_registrations(const void *row) {
     (void)row;
     pair *it = usual_pair();
@@ -197,6 +232,7 @@ void declare_registrations(void) {
         add_case(CASE_ORDINARY, every_profile, &profiles[i], "registrations/profile_%u", profiles[i]);
     }
 #define ADD(body) add_case(CASE_ORDINARY, body, NULL, "registrations/%s", #body)
+    ADD(shutdown_comes_before_what_follows_from_it);
     ADD(shutdown_reaches_other_registrations);
     ADD(shutdown_twice);
     ADD(shutdown_waits_for_the_start);
