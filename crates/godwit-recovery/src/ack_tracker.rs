@@ -120,6 +120,13 @@ impl AckTracker {
         self.most_ranges = ranges;
     }
 
+    /// Whether all packets with lower numbers were received, but for those of which nobody can tell any more.
+    pub fn has_all_below(&self, packet_number: u64) -> bool {
+        let from = self.forgotten_below;
+        from >= packet_number
+            || self.received.first().is_some_and(|range| range.start <= from && range.end >= packet_number)
+    }
+
     /// True if a packet with this number must not be processed: it was before, or nobody can tell any more.
     pub fn is_duplicate(&self, packet_number: u64) -> bool {
         match self.largest {

@@ -3,7 +3,7 @@
 //! Keys come in phases, told apart by one bit of the short header. There is always the current phase and
 //! the next one, whose keys are made in advance so that a forged key phase bit cannot be recognised by the
 //! time it takes. The receive key of the phase before stays until three probe timeouts after the first
-//! packet of the current one, for packets that come late.
+//! packet of the current one, for packets that come late, unless it is known before that none can.
 //!
 //! Invariants: both directions change phase together; this end begins an update only when the handshake
 //! is confirmed, a packet of the current phase has been acknowledged and the previous key is gone; no key
@@ -207,10 +207,27 @@ impl OneRtt {
     /// update is due, this begins it.
     #[inline]
     pub fn phase_to_send(&mut self, now: Time) -> bool {
-        if self.phase.sealed >= self.update_after {
+        if self.is_update_due() {
             self.initiate_update(now);
         }
         self.phase_bit()
+    }
+
+    /// Whether this end wants to update the keys by itself.
+    #[inline]
+    pub fn is_update_due(&self) -> bool {
+        self.phase.sealed >= self.update_after
+    }
+
+    /// If packets of the phase before are waited for, and nothing else is in the way of an update: they have lower numbers than
+    /// this.
+    pub fn late_packets_below(&self) -> Option<u64> {
+        self.phase.lowest_received.filter(|_| self.phase.acknowledged && self.previous.is_some())
+    }
+
+    /// No packet of the phase before can come any more.
+    pub fn drop_previous(&mut self) {
+        self.previous = None;
     }
 
     /// The current key phase bit.

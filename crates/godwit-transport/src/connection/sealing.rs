@@ -9,7 +9,7 @@ use super::parts::{Packet, Sending};
 use super::space::space_of;
 use crate::WireError;
 use crate::packet::{Counts, DatagramBuilder, PacketBuilder, SEAL, WrittenPacket};
-use crate::path::PathKey;
+use crate::path::{Path, PathKey};
 use godwit_base::{Ecn, SendBatch, SendMeta, Time};
 use godwit_recovery::{SentInfo, SpaceId};
 use godwit_tls::keys::{EarlyKeys, PacketSpan, UnprotectedPacket};
@@ -29,6 +29,9 @@ impl Machine {
         turn: &'p mut Sending<'_>,
         datagram: &'p mut DatagramBuilder<'_>,
     ) -> Option<Packet<'p>> {
+        if self.spaces.data.keys.as_ref().is_some_and(|keys| keys.is_update_due()) {
+            self.end_phase_before();
+        }
         let Some(keys) = self.spaces.data.keys.as_mut() else {
             return self.begin_unencrypted(turn, datagram);
         };
@@ -37,6 +40,19 @@ impl Machine {
         let truncated = TruncatedPacketNumber::new(number, recovery.encoding_base(number));
         let key_phase = keys.phase_to_send(turn.now);
         self.write_short_header(turn, datagram, (number, truncated), (key_phase, SEAL))
+    }
+
+    /// Before a key update: those who update wait three probe timeouts for packets of the phase before, which the other end
+    /// could not read any more (RFC 9001 section 6.5). Nobody waits for anything where all of them have come, in either
+    /// direction.
+    #[cold]
+    pub(super) fn end_phase_before(&mut self) {
+        let Some(keys) = self.spaces.data.keys.as_mut() else { return };
+        let Some(below) = keys.late_packets_below() else { return };
+        let is_on_its_way = |path: &Path| path.recovery.has_ack_eliciting_in_flight(SpaceId::Data);
+        if self.spaces.data.space.acks.has_all_below(below) && !self.paths.timed().any(is_on_its_way) {
+            keys.drop_previous();
+        }
     }
 
     /// A 1-RTT packet to which protection will add so many bytes.

@@ -236,6 +236,7 @@ pub(super) const fn increment(count: &mut u64) {
 impl super::Machine {
     /// See [`crate::Connection::update_keys`].
     pub(crate) fn update_keys(&mut self, now: Time) -> bool {
+        self.end_phase_before();
         self.spaces.data.keys.as_mut().is_some_and(|keys| keys.initiate_update(now))
     }
 }

@@ -151,6 +151,33 @@ fn keys_that_are_updated_wait_for_the_next_packet() {
 }
 
 #[test]
+fn the_next_update_waits_no_longer_than_something_may_come_late() {
+    let (mut pair, _) = connected();
+    pair.delay = Duration::from_millis(1);
+    let ping_until_heard = |pair: &mut Pair| {
+        for end in [&mut pair.client, &mut pair.server] {
+            end.ping();
+        }
+        while pair.exchange(true) + pair.exchange(false) > 0 {}
+    };
+    ping_until_heard(&mut pair);
+    let began = pair.now;
+    for _ in 0..3 {
+        assert!(pair.client.update_keys(pair.now));
+        assert!(!pair.client.update_keys(pair.now), "nothing is acknowledged");
+        ping_until_heard(&mut pair);
+    }
+    assert!(pair.now.saturating_since(began) < pair.client.machine.pto().saturating_mul(3));
+    // What the server has lost may be late as well.
+    pair.server.ping();
+    pair.batch.clear();
+    pair.server.machine.transmit(pair.now, &mut pair.batch, &mut pair.rng);
+    assert!(pair.client.update_keys(pair.now));
+    ping_until_heard(&mut pair);
+    assert!(!pair.client.update_keys(pair.now));
+}
+
+#[test]
 fn what_cannot_be_opened_and_what_comes_twice_is_counted_apart() {
     let (mut pair, id) = connected();
     pair.client.write(id, Bytes::from_static(&[1; 100])).unwrap();
