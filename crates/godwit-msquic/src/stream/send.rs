@@ -49,7 +49,9 @@ impl State {
         if request.flags.contains(SendFlags::FIN) {
             stream.sending.want_finish();
         }
-        stream.sending.is_delayed = request.flags.contains(SendFlags::DELAY_SEND);
+        // Behind the end there is nothing to wait for.
+        let ends = request.flags.contains(SendFlags::FIN);
+        stream.sending.is_delayed = request.flags.contains(SendFlags::DELAY_SEND) && !ends;
     }
 
     /// Hands the transport what it has room for.

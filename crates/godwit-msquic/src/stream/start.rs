@@ -78,8 +78,11 @@ impl State {
         stream.id = Some(id);
         stream.start_flags = flags;
         stream.start = if opened.is_some() { Start::Open } else { Start::Blocked };
-        if let Some(conn) = conn.filter(|_| opened.is_some()) {
-            self.on_opened(cx, key);
+        if let Some(conn) = conn {
+            if opened.is_some() {
+                self.on_opened(cx, key);
+            }
+            // The peer hears of a stream that it does not permit, too.
             cx.endpoint_mut().touch(conn);
         }
         Ok(())
