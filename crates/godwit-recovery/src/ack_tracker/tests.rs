@@ -336,3 +336,14 @@ fn no_more_ranges_are_reported_than_are_wanted() {
     tracker.on_packet_received(9, ms(2), true, Ecn::NotEct);
     assert_eq!(tracker.ranges().collect::<Vec<_>>(), [8..=10, 6..=6, 4..=4, 2..=2]);
 }
+
+#[test]
+fn what_is_missing_below_a_packet_is_known() {
+    let mut tracker = AckTracker::delayed(DELAY);
+    for packet_number in [0, 1, 3] {
+        receive(&mut tracker, packet_number, ms(0));
+    }
+    assert_eq!([0, 2, 3, 4].map(|below| tracker.has_all_below(below)), [true, true, false, false]);
+    receive(&mut tracker, 2, ms(0));
+    assert!(tracker.has_all_below(4) && !tracker.has_all_below(5));
+}
