@@ -21,8 +21,9 @@ impl Machine {
     fn end_silence(&mut self, now: Time) {
         let space = &self.spaces.data.space;
         let speaks = space.probes > 0 || space.acks.ack_due(now) || self.parts.want_to_send();
-        if speaks && self.lifecycle.is_confirmed() {
-            self.rotate_cid(now);
+        if speaks && self.lifecycle.is_confirmed() && self.rotate_cid(now) {
+            // Who has something to say may have to wait yet. One silence costs one id.
+            self.timers.on_fresh_cid();
         }
     }
 }

@@ -41,8 +41,8 @@ pub(super) struct Timers {
     answer_timeout: Option<Milliseconds>,
     /// How long nothing is sent before what is sent next goes to another id of the peer's.
     fresh_cid_after: Option<Milliseconds>,
-    /// When something was sent last.
-    last_sent: Time,
+    /// When something was sent last. None if what is sent next goes to another id than that did, for silence.
+    last_sent: Option<Time>,
     /// When the handshake is given up; or, at a client that has completed it, for how long at most to wait for the server
     /// to confirm it.
     handshake: Option<Time>,
@@ -82,7 +82,7 @@ impl Timers {
             idle_limit: None,
             answer_timeout: None,
             fresh_cid_after: config.fresh_cid_after.map(Milliseconds::of),
-            last_sent: now,
+            last_sent: Some(now),
             handshake: Some(now + config.handshake_timeout),
             pacing: None,
             pacing_lead: 0,
@@ -112,13 +112,19 @@ impl Timers {
     /// Something was sent.
     #[inline]
     pub(super) const fn on_sent(&mut self, now: Time) {
-        self.last_sent = now;
+        self.last_sent = Some(now);
     }
 
-    /// Whether what is sent now ends a silence so long that it is to go to another id of the peer's.
+    /// What is sent next goes to another id of the peer's for the silence before it.
+    pub(super) const fn on_fresh_cid(&mut self) {
+        self.last_sent = None;
+    }
+
+    /// Whether what is sent now ends a silence so long that it is to go to another id of the peer's. Where that was taken already,
+    /// and nothing may be sent yet, it does.
     #[inline]
     pub(super) fn wants_fresh_cid(&self, now: Time) -> bool {
-        self.fresh_cid_after.is_some_and(|silence| now >= self.last_sent + silence.time())
+        self.fresh_cid_after.zip(self.last_sent).is_some_and(|(silence, sent)| now >= sent + silence.time())
     }
 
     pub(super) fn set_handshake(&mut self, at: Time) {

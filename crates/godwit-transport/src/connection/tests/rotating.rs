@@ -118,3 +118,28 @@ fn silence_changes_no_ids_unless_it_was_asked_for() {
     pair.now += Duration::from_secs(1);
     assert_eq!(sends_to(&mut pair, true), cid(21).as_bytes());
 }
+
+#[test]
+fn who_may_not_send_yet_gives_up_one_id_for_a_silence() {
+    let mut pair = silent_pair();
+    let transmit = |pair: &mut Pair| {
+        pair.batch.clear();
+        pair.client.machine.transmit(pair.now, &mut pair.batch, &mut pair.rng);
+        pair.batch.datagrams().count()
+    };
+    let stream = pair.client.open(Direction::Unidirectional).unwrap();
+    pair.client.write(stream, vec![0; 100_000].into()).unwrap();
+    // Congestion control and the pacer permit no more.
+    while transmit(&mut pair) > 0 {
+        pair.now += Duration::from_millis(1);
+    }
+    for number in [30, 31] {
+        assert!(pair.server.machine.add_local_cid(cid(number), ResetToken([number; 16])));
+    }
+    pair.exchange(false);
+    pair.client.set_fresh_cid_after(Some(Duration::from_millis(1)));
+    for _ in 0..5 {
+        pair.now += Duration::from_millis(1);
+        assert_eq!((transmit(&mut pair), updates(&pair)), (0, (1, 0)));
+    }
+}
