@@ -60,6 +60,12 @@ fn bindings() -> MutexGuard<'static, Vec<Binding>> {
     BINDINGS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// No listener comes or goes as long as this is held.
+#[cfg(test)]
+pub(super) fn hold() -> impl Sized {
+    bindings()
+}
+
 /// What a client asks for.
 pub(crate) struct Asked<'a> {
     pub(crate) socket: SocketId,

@@ -198,14 +198,7 @@ impl Listener {
         let whom = (state.handler, state.context);
         drop(state);
         let status = self.invoke(whom, event);
-        let mut state = self.state();
-        if let Some(at) = state.calls.iter().position(|call| *call == thread) {
-            state.calls.swap_remove(at);
-        }
-        drop(state);
-        // Who closes it in another callback waits for this one.
-        self.changed.notify_all();
-        self.tell_stopped(&[]);
+        self.end_call(thread);
         status
     }
 

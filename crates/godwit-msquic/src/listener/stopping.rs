@@ -16,8 +16,23 @@ impl Listener {
             return;
         }
         state.phase = Phase::Stopping;
+        // Until it has left its address, nobody may tell that it has stopped: it could be started again meanwhile.
+        let thread = std::thread::current().id();
+        state.calls.push(thread);
         drop(state);
         bindings::remove(self);
+        self.end_call(thread);
+    }
+
+    /// A callback has returned on this thread, or what counts as one.
+    pub(super) fn end_call(self: &Arc<Self>, thread: ThreadId) {
+        let mut state = self.state();
+        if let Some(at) = state.calls.iter().position(|call| *call == thread) {
+            state.calls.swap_remove(at);
+        }
+        drop(state);
+        // Who closes it in another callback waits for this one.
+        self.changed.notify_all();
         self.tell_stopped(&[]);
     }
 
@@ -69,5 +84,31 @@ impl Listener {
         self.invoke(whom, &mut ListenerEvent::stop_complete(event));
         self.state().phase = Phase::Stopped;
         self.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::Context;
+    use crate::registration::Registration;
+
+    #[test]
+    fn nobody_tells_that_it_has_stopped_before_it_has_left_its_address() {
+        let listener = Arc::new(Listener::new(Registration::open(None), None, Context::NONE));
+        listener.state().phase = Phase::Started;
+        std::thread::scope(|scope| {
+            let all = bindings::hold();
+            let stopping = scope.spawn(|| listener.stop());
+            while matches!(listener.state().phase, Phase::Started) {
+                std::thread::yield_now();
+            }
+            // A callback ends meanwhile.
+            listener.tell_stopped(&[]);
+            assert!(matches!(listener.state().phase, Phase::Stopping));
+            drop(all);
+            stopping.join().unwrap();
+        });
+        assert!(matches!(listener.state().phase, Phase::Stopped));
     }
 }
