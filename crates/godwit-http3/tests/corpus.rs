@@ -106,6 +106,7 @@ const EXCHANGES: &[Exchange] = &[
         &[CONTROL, (UNI, "800f0700 08 00 753d332c2069 "), (END, "01 0d 0000 d1 d7 c1 50 06 612e74657374")],
         true,
     ),
+    ("cancellations_and_worse", SERVER, &[CONTROL, (UNI | 1, "03 44*1001 80")], false),
     ("data_first", SERVER, &[CONTROL, (0, "00 01 61")], false),
     ("settings_on_a_request", SERVER, &[CONTROL, (0, "04 00")], false),
     ("control_ends", SERVER, &[CONTROL, (UNI | END, "")], false),

@@ -76,9 +76,7 @@ pub(super) fn receive(
                 return control(frames, peer, shared, &mut input).map(|()| Next::Continue);
             }
             UniStream::Qpack(instructions) => {
-                for _ in 0..instructions.receive(&input)? {
-                    shared.on_useless()?;
-                }
+                instructions.receive(&input, || shared.on_useless())?;
                 return Ok(Next::Continue);
             }
         }

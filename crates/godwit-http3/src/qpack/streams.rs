@@ -31,9 +31,13 @@ impl Instructions {
         Instructions { kind, partial: [0; prefix_int::MAX_LEN], len: 0 }
     }
 
-    /// Obeys the instructions in `input` and returns how many were complete.
-    pub(crate) fn receive(&mut self, input: &[u8]) -> Result<u32, Error> {
-        let mut count = 0_u32;
+    /// Obeys the instructions in `input`, and has each accounted for when it is complete: what is wrong first is what is told,
+    /// in whatever pieces they come.
+    pub(crate) fn receive(
+        &mut self,
+        input: &[u8],
+        mut account: impl FnMut() -> Result<(), Error>,
+    ) -> Result<(), Error> {
         for byte in input {
             let Some(slot) = self.partial.get_mut(self.len) else {
                 return Err(self.error("an instruction's integer is too long"));
@@ -42,10 +46,10 @@ impl Instructions {
             self.len = self.len.saturating_add(1);
             if self.complete()? {
                 self.len = 0;
-                count = count.saturating_add(1);
+                account()?;
             }
         }
-        Ok(count)
+        Ok(())
     }
 
     /// True if the bytes held are one whole, permitted instruction.

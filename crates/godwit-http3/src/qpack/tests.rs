@@ -120,16 +120,23 @@ fn instructions() {
         (decoder, &[0x7f; 12], Ok(6)),
         (decoder, &[0xff; 1], Err(Code::QPACK_DECODER_STREAM_ERROR)),
     ] {
-        let whole = Instructions::new(kind).receive(bytes).map_err(|error| error.code);
-        let mut reader = Instructions::new(kind);
-        let by_byte = bytes.chunks(1).try_fold(0, |sum, byte| {
-            reader.receive(byte).map(|count| sum + count).map_err(|error| error.code)
-        });
+        let read = |pieces: &mut dyn Iterator<Item = &[u8]>| {
+            let (mut reader, mut count) = (Instructions::new(kind), 0);
+            for piece in pieces {
+                let account = || {
+                    count += 1;
+                    Ok(())
+                };
+                reader.receive(piece, account).map_err(|error| error.code)?;
+            }
+            Ok(count)
+        };
+        let (whole, by_byte) = (read(&mut std::iter::once(bytes)), read(&mut bytes.chunks(1)));
         assert_eq!(whole, expected, "{kind:?} {bytes:02x?}");
         assert_eq!(by_byte, whole, "{kind:?} {bytes:02x?}");
     }
     let endless = [&[0x7f][..], &[0xff; 30]].concat();
-    let error = Instructions::new(Kind::Decoder).receive(&endless).unwrap_err();
+    let error = Instructions::new(Kind::Decoder).receive(&endless, || Ok(())).unwrap_err();
     assert_eq!(error.code, Code::QPACK_DECODER_STREAM_ERROR);
 }
 

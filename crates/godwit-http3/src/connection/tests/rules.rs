@@ -218,6 +218,11 @@ fn critical_streams() {
         ),
         ("increment", vec![Uni(Bytes::from_static(&[3, 0x01]))], Closes(Code::QPACK_DECODER_STREAM_ERROR)),
         ("cancellation", vec![Uni(Bytes::from_static(&[3, 0x44]))], Fine),
+        (
+            "too many cancellations, and worse behind them",
+            vec![Uni([&[3][..], &[0x44; 2000], &[0x80]].concat().into())],
+            Closes(Code::H3_EXCESSIVE_LOAD),
+        ),
         ("CANCEL_PUSH", vec![ctl(&[id_frame(FrameType::CANCEL_PUSH, 0)])], Closes(Code::H3_ID_ERROR)),
         ("empty GOAWAY", vec![ctl(&[frame(7, &[])])], Closes(Code::H3_FRAME_ERROR)),
         ("GOAWAY cut short", vec![ctl(&[frame(7, &[0x40])])], Closes(Code::H3_FRAME_ERROR)),
