@@ -3,7 +3,9 @@
 use crate::BoxError;
 use http::Response;
 use std::fmt;
+use std::future::Future;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 
 /// Who sent a request. Without it a reverse proxy does not tell its upstream the client's address.
@@ -53,17 +55,57 @@ impl fmt::Debug for Informational {
 /// Says that a request came in early data (TLS 0-RTT): before the handshake is complete it may be one that somebody has
 /// recorded and sends again (RFC 8470). A reverse proxy tells its upstream so.
 #[derive(Clone)]
-pub struct EarlyData(Arc<dyn Fn() -> bool + Send + Sync>);
+pub struct EarlyData(Arc<dyn Handshake>);
 
 impl EarlyData {
-    /// `is_complete` says whether the handshake is complete.
-    pub fn until(is_complete: impl Fn() -> bool + Send + Sync + 'static) -> Self {
-        EarlyData(Arc::new(is_complete))
+    /// `is_complete` says whether the handshake is complete. What `completed` gives is ready when that is settled, and
+    /// says whether it is.
+    pub fn until<F>(
+        is_complete: impl Fn() -> bool + Send + Sync + 'static,
+        completed: impl Fn() -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = bool> + Send + 'static,
+    {
+        EarlyData(Arc::new(Told { is_complete, completed }))
     }
 
     /// Whether the request may still be a replay: the handshake is not complete.
     pub fn may_be_replay(&self) -> bool {
-        !(self.0)()
+        !self.0.is_complete()
+    }
+
+    /// Waits until the request can be no replay. False if that never comes, as the connection is over: the request must
+    /// have no effect then.
+    pub async fn confirmed(&self) -> bool {
+        self.0.is_complete() || self.0.completed().await
+    }
+}
+
+/// The handshake of the connection that a request came on.
+trait Handshake: Send + Sync {
+    fn is_complete(&self) -> bool;
+    fn completed(&self) -> Pin<Box<dyn Future<Output = bool> + Send>>;
+}
+
+/// One that is asked by functions.
+struct Told<C, W> {
+    is_complete: C,
+    completed: W,
+}
+
+impl<C, W, F> Handshake for Told<C, W>
+where
+    C: Fn() -> bool + Send + Sync,
+    W: Fn() -> F + Send + Sync,
+    F: Future<Output = bool> + Send + 'static,
+{
+    fn is_complete(&self) -> bool {
+        (self.is_complete)()
+    }
+
+    fn completed(&self) -> Pin<Box<dyn Future<Output = bool> + Send>> {
+        Box::pin((self.completed)())
     }
 }
 

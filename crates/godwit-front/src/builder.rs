@@ -102,7 +102,7 @@ impl Builder {
 
     fn route(mut self, prefix: &str, strip_prefix: Option<String>, handler: Handler) -> Builder {
         let path = PathPattern::Prefix(prefix.to_owned());
-        self.routes.push(Route { path, methods: Vec::new(), strip_prefix, handler });
+        self.routes.push(Route { path, methods: Vec::new(), strip_prefix, early_data: None, handler });
         self
     }
 

@@ -22,7 +22,7 @@ use super::connection_limits::ConnectionLimits;
 use super::connection_service::ConnectionService;
 use super::inherited::{Inheritance, Inherited};
 use super::settings::Datapath;
-use super::settings::{EarlyData, Limits, Settings};
+use super::settings::{Limits, Settings};
 use super::shards::Shards;
 use super::sites::Front;
 use super::stop_listening::abandoned;
@@ -76,9 +76,9 @@ impl Options {
         transport.max_bidi_streams = limits.requests_per_connection.into();
         let config =
             quic_config(store)?.transport(transport).certificate_compression(settings.compress_certificates);
-        let config = match settings.early_data {
-            EarlyData::Off => config,
-            EarlyData::Safe | EarlyData::All => config.early_sessions(store.early_sessions()),
+        let config = match settings.accepts_early_data() {
+            true => config.early_sessions(store.early_sessions()),
+            false => config,
         };
         let config =
             config.build().map_err(|error| FrontError::new(format!("cannot set up HTTP/3: {error}")))?;
@@ -124,7 +124,7 @@ impl Options {
             .idle_connections(idle)
             .minimum_rate(send_timeout, minimum_rate)
             .drain_timeout(self.drain)
-            // The sites refuse what is to be refused, so that it has a line in the log.
+            // Each route has its own mind of what it answers so early.
             .early_requests(EarlyRequests::All)
             .admission(move |remote| connections.admit(remote.ip()))
     }

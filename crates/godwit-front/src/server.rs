@@ -23,7 +23,7 @@ use super::listen::{self, Listener, Tcp};
 use super::memory;
 use super::metrics::{self, CertificateExpiry, Metrics, Transport};
 use super::redirect_http::Redirect;
-use super::settings::{Advertise, Datapath, EarlyData, HostPattern, Limits, Settings};
+use super::settings::{Advertise, Datapath, HostPattern, Limits, Settings};
 use super::shards::Shards;
 use super::sites::Front;
 use super::successor::HandOver;
@@ -381,7 +381,7 @@ impl Running {
             ("drain", old.drain != new.drain),
             ("qlog", old.qlog != new.qlog),
             ("compress_certificates", old.compress_certificates != new.compress_certificates),
-            ("early_data", (old.early_data == EarlyData::Off) != (new.early_data == EarlyData::Off)),
+            ("early_data", old.accepts_early_data() != new.accepts_early_data()),
             ("[access_log]", old.access_log != new.access_log),
             ("[limits]", old.limits != limits),
         ];

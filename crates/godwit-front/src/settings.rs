@@ -37,7 +37,7 @@ pub struct Settings {
     pub qlog: Option<PathBuf>,
     /// Whether certificates are sent compressed to clients that take them so.
     pub compress_certificates: bool,
-    /// Which requests are answered over HTTP/3 before the handshake is complete.
+    /// Which requests are answered over HTTP/3 before the handshake is complete, by routes that do not say it themselves.
     pub early_data: EarlyData,
     /// Where a line for each request goes.
     pub access_log: AccessLog,
@@ -80,18 +80,30 @@ impl Default for Settings {
 }
 
 /// Which requests are answered over HTTP/3 before the handshake is complete, when clients come back (0-RTT). Such a request
-/// may be one that somebody has recorded and sends again, though each session is good for one connection only.
+/// may be one that somebody has recorded and sends again, though each session is good for one connection only. Others that
+/// come so early wait until the handshake is complete (RFC 8470 section 3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EarlyData {
-    /// None: 0-RTT is not accepted.
+    /// None. Where that is so of all routes, 0-RTT is not accepted.
     #[default]
     Off,
-    /// Those whose method is safe; others are answered with status 425 (Too Early), and come again.
+    /// Those whose method is safe (RFC 9110 section 9.2.1).
     Safe,
     /// All: whoever answers looks at [`godwit_body::EarlyData`], or at `Early-Data` behind a proxy, and answers with
     /// status 425 by itself where once must be enough (RFC 8470).
     All,
+}
+
+impl EarlyData {
+    /// Whether requests of this method are answered before the handshake is complete.
+    pub(crate) fn permits(self, method: &Method) -> bool {
+        match self {
+            EarlyData::Off => false,
+            EarlyData::Safe => method.is_safe(),
+            EarlyData::All => true,
+        }
+    }
 }
 
 /// The access log.
@@ -293,6 +305,7 @@ impl Site {
                 path: PathPattern::Prefix("/".to_owned()),
                 methods: Vec::new(),
                 strip_prefix: None,
+                early_data: None,
                 handler,
             }],
         }
@@ -315,6 +328,13 @@ impl Settings {
             count(routes, "route"),
             count(certificates, "certificate")
         )
+    }
+
+    /// Whether any route answers anything before a handshake is complete, so that 0-RTT is to be accepted.
+    #[must_use]
+    pub fn accepts_early_data(&self) -> bool {
+        let mut routes = self.sites.iter().flat_map(|site| &site.routes);
+        routes.any(|route| route.early_data.unwrap_or(self.early_data) != EarlyData::Off)
     }
 
     /// What the first of its routes leads to: a folder, servers, or something else.
@@ -439,6 +459,8 @@ pub struct Route {
     pub methods: Vec<Method>,
     /// Taken off the path before it goes to files or upstream.
     pub strip_prefix: Option<String>,
+    /// Which requests it answers before the handshake is complete; `None`: as [`Settings::early_data`] says.
+    pub early_data: Option<EarlyData>,
     /// What it does.
     pub handler: Handler,
 }

@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use godwit::http3::{ALPN, Client, OnInformational};
+use godwit::http3::{Client, OnInformational};
 use godwit_body::Peer;
-use godwit_front::settings::{EarlyData, Handler, LogFormat, LogTarget, Proxy, Settings, Site, SiteTls};
+use godwit_front::settings::{Handler, LogFormat, LogTarget, Proxy, Settings, Site, SiteTls};
 use godwit_front::{BoxBody, FolderSettings, Notices, RouteService, Running, Server};
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Empty, Full};
@@ -356,61 +356,6 @@ async fn requests_that_are_answered_make_up_for_others_over_h2() {
         assert!(given.give_up().await);
         assert_eq!(given.get().await, StatusCode::OK);
     }
-}
-
-/// The answers to a GET and a POST in the first packets of a client that comes back, and how often the service was asked
-/// to do something by then. `None` if nothing may be sent so early.
-async fn coming_back(early_data: EarlyData) -> Option<([(StatusCode, Bytes); 2], usize)> {
-    let temporary = tempfile::tempdir().unwrap();
-    let (chain, key) = certificate(temporary.path());
-    let done = Arc::new(AtomicUsize::new(0));
-    let counted = Arc::clone(&done);
-    let service = tower::service_fn(move |request: Request<BoxBody>| {
-        if request.method() == "POST" {
-            counted.fetch_add(1, Ordering::Relaxed);
-        }
-        let early = request.extensions().get::<godwit_body::EarlyData>();
-        let early = early.is_some_and(godwit_body::EarlyData::may_be_replay);
-        async move { Ok::<_, Infallible>(Response::new(Full::new(Bytes::from(early.to_string())))) }
-    });
-    let mut settings = Settings::default();
-    settings.access_log.target = godwit_front::settings::LogTarget::None;
-    settings.early_data = early_data;
-    let server = Server::builder()
-        .settings(settings)
-        .listen("127.0.0.1:0".parse().unwrap())
-        .certificate(chain, key)
-        .service("/", service)
-        .bind()
-        .unwrap();
-    let running = server.start().await.unwrap();
-    let config = godwit::ClientConfig::danger_accept_any_certificate().alpn([ALPN]).early_data(true);
-    let config = config.build().unwrap();
-    let endpoint = godwit::Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
-    let connect = || endpoint.connect(&config, running.addresses()[0], "a.test").unwrap();
-    let on = |connection| Client::on_connection(connection, "a.test", Default::default()).unwrap();
-    let ask = async |client: &Client, method| {
-        let response = client.send(request(method, "/", true, Empty::<Bytes>::new())).await.unwrap();
-        (response.status(), response.into_body().collect().await.unwrap().to_bytes())
-    };
-    let first = on(connect().await.unwrap());
-    for method in ["POST", "GET"] {
-        assert_eq!(ask(&first, method).await, (StatusCode::OK, "false".into()));
-    }
-    let second = on(connect().into_early().ok()?);
-    let (safe, harmful) = tokio::join!(ask(&second, "GET"), ask(&second, "POST"));
-    let done_early = done.load(Ordering::Relaxed) - 1;
-    assert_eq!(ask(&second, "POST").await, (StatusCode::OK, "false".into()));
-    Some(([safe, harmful], done_early))
-}
-
-#[tokio::test]
-async fn early_data_is_seen_and_what_changes_something_refused_unless_that_is_wished() {
-    assert_eq!(coming_back(EarlyData::Off).await, None);
-    let ([safe, (status, _)], done) = coming_back(EarlyData::Safe).await.unwrap();
-    assert_eq!((safe, status, done), ((StatusCode::OK, "true".into()), StatusCode::TOO_EARLY, 0));
-    let (both, done) = coming_back(EarlyData::All).await.unwrap();
-    assert_eq!((both, done), ([(StatusCode::OK, "true".into()), (StatusCode::OK, "true".into())], 1));
 }
 
 #[cfg(target_os = "linux")]

@@ -48,6 +48,8 @@ struct Outgoing {
     /// The client waits for status 100.
     expects: bool,
     informational: Option<Informational>,
+    /// It came before the client's handshake was complete, which the upstream is told, and only by us.
+    early: Option<EarlyData>,
     tunnel: Option<Wanted>,
     began: Instant,
 }
@@ -70,7 +72,7 @@ pub(crate) struct Forwarder {
 
 /// Answers a request.
 pub(crate) async fn forward(forwarder: &Arc<Forwarder>, request: Request<RequestBody>) -> Response<Body> {
-    let (outgoing, stream) = match prepare(forwarder, request) {
+    let (mut outgoing, stream) = match prepare(forwarder, request) {
         Ok(prepared) => prepared,
         Err(problem) => return problem.into_response(),
     };
@@ -90,6 +92,10 @@ pub(crate) async fn forward(forwarder: &Arc<Forwarder>, request: Request<Request
         };
         let failure = match attempt(forwarder, backend, &outgoing, since).await {
             Ok((response, lease)) if outgoing.tunnel.is_none() => {
+                if outgoing.is_too_early(&response) && outgoing.wait_for_handshake().await {
+                    // To the same upstream: it has not failed.
+                    continue;
+                }
                 return answer(forwarder, &outgoing, response, lease, retries);
             }
             Ok((response, lease)) => {
@@ -153,11 +159,14 @@ fn prepare(
     let host = headers::requested_host(&parts.uri, &parts.headers)?;
     let peer = parts.extensions.get::<Peer>().copied();
     let https = parts.version == Version::HTTP_3 || parts.uri.scheme() == Some(&http::uri::Scheme::HTTPS);
+    let early = parts.extensions.remove().filter(EarlyData::may_be_replay);
+    // What another has said before us is for the client to answer (RFC 8470 section 5.2).
+    let by_us = early.clone().filter(|_| !headers::is_early(&parts.headers));
     let facts = Facts {
         version: parts.version,
         peer,
         secure: peer.map_or(https, |peer| peer.secure),
-        early: parts.extensions.get::<EarlyData>().is_some_and(EarlyData::may_be_replay),
+        early: early.is_some(),
         host: host.as_ref(),
     };
     headers::on_request(&mut parts.headers, &facts, &forwarder.settings, &forwarder.pseudonym)?;
@@ -191,6 +200,7 @@ fn prepare(
         expects: expects && !upload.is_empty(),
         upload,
         informational: parts.extensions.remove(),
+        early: by_us,
         tunnel,
         began,
     };
@@ -228,6 +238,22 @@ impl Outgoing {
     fn may_have_no_body(&self) -> bool {
         let rarely = [Method::GET, Method::HEAD, Method::OPTIONS, Method::DELETE].contains(&self.method);
         rarely && !self.upload.is_empty() && !self.headers.contains_key(CONTENT_LENGTH) && !self.expects
+    }
+
+    /// Whether the upstream wants the request when it can be no replay, and it may be sent again.
+    fn is_too_early<B>(&self, response: &Response<B>) -> bool {
+        response.status() == StatusCode::TOO_EARLY && self.early.is_some() && self.upload.is_untouched()
+    }
+
+    /// Waits until the request can be no replay, which it is no longer said to be then. False if that never comes.
+    async fn wait_for_handshake(&mut self) -> bool {
+        let Some(early) = self.early.take() else { return false };
+        // Boxed: hardly any request needs the room for it.
+        let confirmed = Box::pin(async move { early.confirmed().await }).await;
+        if confirmed {
+            headers::set_not_early(&mut self.headers);
+        }
+        confirmed
     }
 
     /// The request as one upstream gets it.

@@ -264,6 +264,16 @@ pub(crate) struct Facts<'a> {
     pub(crate) host: Option<&'a HeaderValue>,
 }
 
+/// Whether whoever sent the request says that it may be a replay.
+pub(crate) fn is_early(headers: &HeaderMap) -> bool {
+    headers.contains_key(EARLY_DATA)
+}
+
+/// The request is no longer said to be one.
+pub(crate) fn set_not_early(headers: &mut HeaderMap) {
+    headers.remove(EARLY_DATA);
+}
+
 /// Says that the request may be a replay, if it may here, or somebody before has said so: whoever it is, and in whatever
 /// words, as all of them count as the same (RFC 8470 section 5.1). Nobody can say that it is none.
 fn warn_of_early_data(headers: &mut HeaderMap, early: bool, seen: Seen) {

@@ -97,8 +97,7 @@ fn top(table: Table<'_>, problems: &Problems, scrutiny: Scrutiny) -> Settings {
         table.wrong(*at, "qlog", format_args!("there is no folder {}; make it first", folder.display()));
     }
     let compress_certificates = table.boolean("compress_certificates");
-    let early_data = [("off", EarlyData::Off), ("safe", EarlyData::Safe), ("all", EarlyData::All)];
-    let early_data = table.word("early_data", &early_data);
+    let early_data = table.word("early_data", &values::EARLY_DATA);
     let access_log = table.table("access_log", "[access_log]").map(|table| access_log(table, problems));
     let limits = table.table("limits", "[limits]").map_or(defaults.limits, limits);
     let acme = table.table("acme", "[acme]").map(|table| (acme(&table, problems), table.at, table.finish()));

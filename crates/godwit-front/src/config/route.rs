@@ -36,6 +36,7 @@ pub(super) fn read(table: Table<'_>, context: &mut Context<'_>) -> Option<Route>
     }
     let methods: Vec<Method> = methods.unwrap_or_default().into_iter().map(|(method, _)| method).collect();
     let strip_prefix = strip_prefix(&table, &path);
+    let early_data = table.word("early_data", &values::EARLY_DATA);
     let given: Vec<&str> = HANDLERS.into_iter().filter(|key| table.has(key)).collect();
     match given.as_slice() {
         [_] => {}
@@ -62,7 +63,7 @@ pub(super) fn read(table: Table<'_>, context: &mut Context<'_>) -> Option<Route>
         ["respond"] => Handler::Respond(respond?),
         _ => return None,
     };
-    (!path_is_wrong).then_some(Route { path, methods, strip_prefix, handler })
+    (!path_is_wrong).then_some(Route { path, methods, strip_prefix, early_data, handler })
 }
 
 /// Keys that mean nothing without a certain other key.

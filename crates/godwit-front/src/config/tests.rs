@@ -73,7 +73,7 @@ fn everything_that_is_said_is_taken() {
 fn upstreams_have_their_settings() {
     let read = settings(
         "[[site]]\nhosts = [\"a.test\"]\ncompress = \"br\"\ncompress_with_credentials = true\nadvertise = \"0.5%\"\n[[site.route]]\npath = \"/api/*\"\n\
-         strip_prefix = \"/api/\"\nproxy = [\"http://127.0.0.1:1\", \"https://[::1]:2\"]\n[site.route.upstream]\n\
+         strip_prefix = \"/api/\"\nearly_data = \"safe\"\nproxy = [\"http://127.0.0.1:1\", \"https://[::1]:2\"]\n[site.route.upstream]\n\
          connect_timeout = \"1s\"\nbody_timeout = \"1h\"\nmax_idle = 0\nnetwork_share = 40\nretries = 0\nhost = \"b.test:80\"\nforwarded = false\n\
          trust_forwarded = \"127.0.0.1\"\ntls_name = \"c.test\"\nhealth = { path = \"/up?x\", status = 204 }\n",
     );
@@ -82,6 +82,8 @@ fn upstreams_have_their_settings() {
     assert!(site.compress_with_credentials);
     let route = &site.routes[0];
     assert_eq!(route.strip_prefix.as_deref(), Some("/api"));
+    assert_eq!((read.early_data, route.early_data), (EarlyData::Off, Some(EarlyData::Safe)));
+    assert!(read.accepts_early_data());
     let Handler::Proxy(proxy) = &route.handler else { panic!("{route:?}") };
     assert_eq!(proxy.upstreams, ["http://127.0.0.1:1", "https://[::1]:2"]);
     assert_eq!((proxy.connect_timeout, proxy.max_idle, proxy.retries), (Duration::from_secs(1), 0, 0));

@@ -11,10 +11,14 @@ use http::{HeaderName, HeaderValue};
 use percent_encoding::percent_decode_str;
 
 use crate::path::{encode, normal};
-use crate::settings::{Advertise, HostPattern, Network, PathPattern};
+use crate::settings::{Advertise, EarlyData, HostPattern, Network, PathPattern};
 
 pub(super) const DURATION: &str = "a duration such as \"250ms\", \"5s\", \"2m\", \"1h\" or \"1d\"";
 pub(super) const SIZE: &str = "a size such as \"64KiB\", \"10MB\" or \"1GiB\", or a number of bytes";
+
+/// What is answered before the handshake is complete.
+pub(super) const EARLY_DATA: [(&str, EarlyData); 3] =
+    [("off", EarlyData::Off), ("safe", EarlyData::Safe), ("all", EarlyData::All)];
 
 /// A duration of more than nothing.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {

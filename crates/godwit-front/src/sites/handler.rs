@@ -12,7 +12,7 @@ use crate::FrontError;
 use crate::client::{Client, remote_of};
 use crate::path;
 use crate::service::{Answer, RouteService};
-use crate::settings;
+use crate::settings::{self, EarlyData};
 use godwit_body::BoxBody;
 use godwit_layers::files::{Embedded, Folder, FolderError};
 
@@ -63,6 +63,8 @@ pub(super) enum Answered {
 #[derive(Debug)]
 pub(super) struct Route {
     pub(super) strip_prefix: Option<String>,
+    /// What it answers before the handshake is complete.
+    pub(super) early_data: EarlyData,
     pub(super) handler: Handler,
 }
 

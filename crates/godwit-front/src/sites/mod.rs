@@ -147,7 +147,6 @@ struct Sites {
     sites: Vec<Site>,
     proxies: Proxies,
     limits: RequestLimits,
-    early_data: settings::EarlyData,
 }
 
 #[derive(Debug)]
@@ -169,7 +168,7 @@ struct Asked {
 
 impl Site {
     fn new(
-        settings: &settings::Site,
+        (settings, early_data): (&settings::Site, settings::EarlyData),
         proxies: &mut Proxies,
         before: &Proxies,
         observer: &Observer,
@@ -179,7 +178,9 @@ impl Site {
         for route in &settings.routes {
             let rule = Rule { path: route.path.clone(), methods: route.methods.clone() };
             let handler = Handler::new(&route.handler, proxies, before)?;
-            routes.push((rule, Route { strip_prefix: route.strip_prefix.clone(), handler }));
+            let (strip_prefix, early_data) =
+                (route.strip_prefix.clone(), route.early_data.unwrap_or(early_data));
+            routes.push((rule, Route { strip_prefix, early_data, handler }));
         }
         Ok(Site {
             observed: observer.site(settings),
@@ -198,6 +199,14 @@ impl Site {
         asked: Asked,
     ) -> Response<BoxBody> {
         let preferences = self.compression.preferences(&request);
+        // Boxed: hardly any request waits.
+        if let Some(early) = self.held(&request)
+            && !Box::pin(async move { early.confirmed().await }).await
+        {
+            // Nobody is there any more to read this.
+            let sentence = "this came before the handshake, which was never completed";
+            return asked.reader.page(StatusCode::TOO_EARLY, sentence);
+        }
         rules::requested(&mut request, &self.request_headers, &self.response_headers);
         let mut response = match self.handle(request, host, asked) {
             Answered::Now(response) => response,
@@ -205,6 +214,16 @@ impl Site {
         };
         rules::apply(&self.response_headers, response.headers_mut());
         self.compression.compress(response, preferences)
+    }
+
+    /// What a request waits for that came before the handshake is complete, at a route that does not answer it so early.
+    fn held(&self, request: &Request<BoxBody>) -> Option<EarlyData> {
+        let early = request.extensions().get::<EarlyData>().filter(|early| early.may_be_replay())?;
+        let path = path::normal(request.uri().path()).path;
+        match self.routes.choose(request.method(), &path) {
+            Choice::Route(route) if !route.early_data.permits(request.method()) => Some(early.clone()),
+            _ => None,
+        }
     }
 
     fn handle(&self, request: Request<BoxBody>, host: Option<&Host>, asked: Asked) -> Answered {
@@ -238,15 +257,9 @@ impl Sites {
     ) -> Result<Sites, FrontError> {
         let hosts = Hosts::new(settings.sites.iter().map(|site| site.hosts.as_slice()));
         let mut proxies = Proxies::of(settings);
-        let site = |site| Site::new(site, &mut proxies, before, observer, memory);
+        let site = |site| Site::new((site, settings.early_data), &mut proxies, before, observer, memory);
         let sites = settings.sites.iter().map(site).collect::<Result<_, _>>()?;
-        Ok(Sites {
-            hosts,
-            sites,
-            proxies,
-            limits: limits_of(&settings.limits),
-            early_data: settings.early_data,
-        })
+        Ok(Sites { hosts, sites, proxies, limits: limits_of(&settings.limits) })
     }
 
     async fn respond(
@@ -261,11 +274,6 @@ impl Sites {
             Err((status, sentence)) => return reader.page(status, sentence),
         };
         entry.at_site(&site.observed, request.headers());
-        if self.is_too_early(&request) {
-            let sentence =
-                "this came before the handshake was over, and must not be done twice; send it again";
-            return reader.page(StatusCode::TOO_EARLY, sentence);
-        }
         if request.uri().path() == "*" {
             return options();
         }
@@ -276,14 +284,6 @@ impl Sites {
             return reader.page(status, reason);
         }
         response
-    }
-
-    /// Whether a request is to come again when it can be no replay (RFC 8470 section 5.2).
-    fn is_too_early<B>(&self, request: &Request<B>) -> bool {
-        let early = request.extensions().get::<EarlyData>();
-        self.early_data != settings::EarlyData::All
-            && !request.method().is_safe()
-            && early.is_some_and(EarlyData::may_be_replay)
     }
 
     /// Counts the request's body for the log, and lets no more of it through than is allowed.

@@ -25,7 +25,7 @@ fn route(path: &str, handler: settings::Handler) -> settings::Route {
         Some(prefix) => PathPattern::Prefix(prefix.to_owned()),
         None => PathPattern::Exact(path.to_owned()),
     };
-    settings::Route { path: pattern, methods: Vec::new(), strip_prefix: None, handler }
+    settings::Route { path: pattern, methods: Vec::new(), strip_prefix: None, early_data: None, handler }
 }
 
 fn site(hosts: &[&str], routes: Vec<settings::Route>) -> settings::Site {

@@ -3,7 +3,7 @@
 use crate::support::{Long, any, channel, data, front, get, post, proxy, raw, server, settings, text, until};
 use bytes::Bytes;
 use godwit_proxy::{EarlyData, HostHeader, Informational, Peer, Proxy, ProxyLayer, UpstreamTime};
-use http::{Method, Request, Response, StatusCode, Version};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
 use http_body_util::{BodyExt, Empty, Full};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -404,7 +404,7 @@ async fn through_a_front() {
 }
 
 #[tokio::test]
-async fn what_may_be_a_replay_is_told_to_the_upstream_whose_425_is_passed_on() {
+async fn what_was_too_early_for_the_upstream_is_sent_again_when_the_handshake_is_complete() {
     let seen = Arc::new(AtomicUsize::new(0));
     let server = server({
         let seen = Arc::clone(&seen);
@@ -419,15 +419,37 @@ async fn what_may_be_a_replay_is_told_to_the_upstream_whose_425_is_passed_on() {
     .await;
     for scheme in ["http", "h2c"] {
         let proxy = proxy(&server, scheme);
-        for (early, complete) in [(false, false), (true, true), (true, false)] {
+        let times = |before: usize| seen.load(Ordering::Relaxed) - before;
+        // Whether a client or a proxy before us says that it may be one, it came in early data, the handshake is complete
+        // when it comes, and it ever is; the status, and how often it is sent.
+        for (told, early, complete, completed, status, sent) in [
+            (false, false, false, false, StatusCode::OK, 1),
+            (false, true, true, true, StatusCode::OK, 1),
+            (false, true, false, true, StatusCode::OK, 2),
+            (false, true, false, false, StatusCode::TOO_EARLY, 1),
+            // It is for whoever has said so to answer (RFC 8470 section 5.2).
+            (true, true, false, true, StatusCode::TOO_EARLY, 1),
+            (true, false, false, true, StatusCode::TOO_EARLY, 1),
+        ] {
+            let (begun, before) = (Arc::<AtomicUsize>::default(), seen.load(Ordering::Relaxed));
             let mut request = get("/");
-            if early {
-                request.extensions_mut().insert(EarlyData::until(move || complete));
+            if told {
+                request.headers_mut().insert("early-data", HeaderValue::from_static("1"));
             }
-            let replay = early && !complete;
-            let expected = if replay { StatusCode::TOO_EARLY } else { StatusCode::OK };
-            assert_eq!(proxy.handle(request).await.status(), expected, "{scheme} {early} {complete}");
+            if early {
+                let (begun, seen) = (Arc::clone(&begun), Arc::clone(&seen));
+                let waiting = move || {
+                    begun.fetch_add(seen.load(Ordering::Relaxed), Ordering::Relaxed);
+                    async move { completed }
+                };
+                request.extensions_mut().insert(EarlyData::until(move || complete, waiting));
+            }
+            let case = format!("{scheme} {told} {early} {complete} {completed}");
+            assert_eq!(proxy.handle(request).await.status(), status, "{case}");
+            assert_eq!(times(before), sent, "{case}");
+            // It is waited for before it is sent again.
+            let waited = early && !complete && !told;
+            assert_eq!(begun.load(Ordering::Relaxed), if waited { before + 1 } else { 0 }, "{case}");
         }
     }
-    assert_eq!(seen.load(Ordering::Relaxed), 6, "it is the client that sends them again");
 }

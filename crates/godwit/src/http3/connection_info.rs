@@ -108,9 +108,9 @@ impl ConnectionInfo {
     /// recorded and sends again, with the client's name on it (RFC 8470 section 2). False from when the handshake is
     /// complete; if that never happens, it stays true.
     ///
-    /// A service that must not do the same twice waits for [`ConnectionInfo::confirmed`], or answers with status 425
-    /// (Too Early), as a [`super::Server`] does by itself for methods that are not safe unless it is told otherwise: see
-    /// [`super::EarlyRequests`].
+    /// A service that must not do the same twice waits for [`ConnectionInfo::confirmed`], as a [`super::Server`] does by
+    /// itself for methods that are not safe unless it is told otherwise (see [`super::EarlyRequests`]), or answers with status
+    /// 425 (Too Early).
     pub fn is_early(&self) -> bool {
         self.early && !self.facts.link.upgrade().is_some_and(|link| link.connection().is_connected())
     }

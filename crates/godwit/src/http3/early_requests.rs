@@ -12,8 +12,8 @@ use http::Method;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum EarlyRequests {
-    /// Those whose method is safe (RFC 9110 section 9.2.1) are served at once. Others are answered with status 425 (Too
-    /// Early, RFC 8470 section 5.2), upon which clients send them again, without 0-RTT.
+    /// Those whose method is safe (RFC 9110 section 9.2.1) are served at once. Others wait until the handshake is complete
+    /// (RFC 8470 section 3), which costs them no more than a full handshake would have; if it never is, they are forgotten.
     #[default]
     Safe,
     /// All are served at once: the service looks at [`ConnectionInfo::is_early`] itself, or does no harm when it does
@@ -24,8 +24,8 @@ pub enum EarlyRequests {
 }
 
 impl EarlyRequests {
-    /// Whether a request is to be answered with status 425.
-    pub(super) fn refuses(self, method: &Method, info: &ConnectionInfo) -> bool {
+    /// Whether a request has to wait until the handshake is complete.
+    pub(super) fn holds(self, method: &Method, info: &ConnectionInfo) -> bool {
         self == EarlyRequests::Safe && !method.is_safe() && info.is_early()
     }
 }

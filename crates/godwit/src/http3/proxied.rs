@@ -12,7 +12,12 @@ pub(super) fn describe(extensions: &mut Extensions) {
         extensions.insert(godwit_body::Peer::new(address, true));
     }
     if let Some(info) = extensions.get::<ConnectionInfo>().filter(|info| info.came_early()).cloned() {
-        extensions.insert(godwit_body::EarlyData::until(move || !info.is_early()));
+        let later = info.clone();
+        let confirmed = move || {
+            let info = later.clone();
+            async move { info.confirmed().await }
+        };
+        extensions.insert(godwit_body::EarlyData::until(move || !info.is_early(), confirmed));
     }
     if let Some(protocol) = extensions.get::<Protocol>().cloned() {
         extensions.insert(godwit_body::ExtendedConnect::new(protocol.as_str()));

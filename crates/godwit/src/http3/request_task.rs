@@ -2,7 +2,7 @@
 
 use super::BoxError;
 use super::body::Body;
-use super::connection_info::Origin;
+use super::connection_info::{ConnectionInfo, Origin};
 use super::early_requests::EarlyRequests;
 use super::exchange::{RecvHalf, SendHalf};
 use super::informational;
@@ -16,7 +16,7 @@ use godwit_body::MinimumRate;
 use godwit_http3::ErrorCode;
 use http::{Method, Request, Response, StatusCode};
 use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Instant;
@@ -27,9 +27,12 @@ pub(super) struct Task {
     request: Request<Body>,
     send: SendHalf,
     guard: RateGuard,
-    /// It is answered with status 425, and no service sees it.
-    refused: bool,
+    /// It came before the handshake was complete, and no service sees it until that is so.
+    held: Option<Confirmation>,
 }
+
+/// Whether the handshake is complete, once that is settled. Boxed: hardly any request has one.
+type Confirmation = Pin<Box<dyn Future<Output = bool> + Send>>;
 
 impl Task {
     pub(super) fn new(
@@ -41,7 +44,7 @@ impl Task {
         let guard = RateGuard::new(rate);
         let info = info.of_request(&arrival, arrived, guard.ended());
         let (mut parts, ()) = arrival.request.into_parts();
-        let refused = early.refuses(&parts.method, &info);
+        let held = early.holds(&parts.method, &info).then(|| confirmation(info.clone()));
         parts.extensions.insert(info);
         parts.extensions.insert(informational::to(link, arrival.id));
         super::proxied::describe(&mut parts.extensions);
@@ -52,11 +55,10 @@ impl Task {
             false => Body::arriving(RecvHalf::new(Arc::clone(link), arrival.id), length),
         };
         let send = SendHalf::new(Arc::clone(link), arrival.id);
-        Task { request: Request::from_parts(parts, body), send, guard, refused }
+        Task { request: Request::from_parts(parts, body), send, guard, held }
     }
 
-    /// Has `service` answer the request, and sends the answer, unless it is to be refused. A service that fails is answered for with
-    /// status 500; one that panics, or whose body fails, leaves the exchange reset with H3_INTERNAL_ERROR.
+    /// Has `service` answer the request, and sends the answer. A service that fails is answered for with status 500; one that panics, or whose body fails, leaves the exchange reset with H3_INTERNAL_ERROR.
     /// If the client gives up, the service's future is dropped.
     pub(super) async fn run<S, B>(self, service: S)
     where
@@ -65,20 +67,15 @@ impl Task {
         B: http_body::Body<Data = Bytes>,
         B::Error: Into<BoxError>,
     {
-        let Task { request, mut send, guard, refused } = self;
+        let Task { request, mut send, guard, held } = self;
         let method = request.method().clone();
-        let sent = if refused {
-            drop(request);
-            respond(&mut send, &method, bare(StatusCode::TOO_EARLY), guard).await
-        } else {
-            match ask(service, request, &mut send).await {
-                Ok(Ok(response)) => respond(&mut send, &method, response, guard).await,
-                Ok(Err(error)) => {
-                    tracing::warn!(%error, "a service failed: answering with status 500");
-                    respond(&mut send, &method, bare(StatusCode::INTERNAL_SERVER_ERROR), guard).await
-                }
-                Err(error) => Err(error),
+        let sent = match ask(service, request, held, &mut send).await {
+            Ok(Ok(response)) => respond(&mut send, &method, response, guard).await,
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "a service failed: answering with status 500");
+                respond(&mut send, &method, bare(StatusCode::INTERNAL_SERVER_ERROR), guard).await
             }
+            Err(error) => Err(error),
         };
         if let Err(error) = sent {
             tracing::debug!(%error, "a response was not sent to its end");
@@ -87,10 +84,11 @@ impl Task {
     }
 }
 
-/// What the service says, or why nobody wants to know any more.
+/// What the service says, or why nobody wants to know any more. If it is `held`, it is asked once the handshake is complete.
 async fn ask<S, B>(
     service: S,
     request: Request<Body>,
+    held: Option<Confirmation>,
     send: &mut SendHalf,
 ) -> Result<Result<Response<B>, BoxError>, super::Error>
 where
@@ -98,6 +96,12 @@ where
     S::Error: Into<BoxError>,
 {
     let mut answer = pin!(async move {
+        if let Some(confirmed) = held
+            && !confirmed.await
+        {
+            // The connection is over, which is told below.
+            return std::future::pending().await;
+        }
         let mut service = service;
         poll_fn(|cx| service.poll_ready(cx)).await?;
         service.call(request).await
@@ -107,6 +111,10 @@ where
         Poll::Pending => send.poll_refused(cx).map(Err),
     })
     .await
+}
+
+fn confirmation(info: ConnectionInfo) -> Confirmation {
+    Box::pin(async move { info.confirmed().await })
 }
 
 fn bare(status: StatusCode) -> Response<Body> {

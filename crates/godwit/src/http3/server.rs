@@ -129,7 +129,7 @@ impl Server {
     }
 
     /// Sets what becomes of requests that come in 0-RTT packets. Default [`EarlyRequests::Safe`]: those that are to change
-    /// something are answered with status 425 (Too Early) before the handshake is complete.
+    /// something wait until the handshake is complete.
     #[must_use]
     pub fn early_requests(mut self, requests: EarlyRequests) -> Self {
         self.early_requests = requests;
