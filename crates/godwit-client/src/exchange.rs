@@ -1,24 +1,29 @@
 //! One request and the head of its response, over whatever connection there is or comes about, sent again if the
-//! server has not processed it.
+//! server has not processed it, or if it is safe and the connection is lost, and over TCP as well if it is safe and nothing comes
+//! over UDP any more.
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use godwit::EarlyDataStatus;
-use godwit_text::{plain_error, unix_now};
-use http::header::{ALT_SVC, CONTENT_LENGTH};
-use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
+use godwit_text::unix_now;
+use http::header::ALT_SVC;
+use http::{HeaderMap, Response, StatusCode};
 
-use crate::body::RequestBody;
-use crate::error::{Error, ErrorKind, Remedy};
+use crate::error::Error;
 use crate::explain;
+use crate::lifeline::Lifeline;
 use crate::network::Network;
 use crate::redirect::Hop;
 use crate::route::{Again, Route};
+use crate::sending::{Failed, send_once};
 use crate::server::{Http3Number, Server, Share, Versions, is_early};
-use crate::session::{ExchangeError, ResponseBody, Session};
+use crate::session::{Fallback, ResponseBody, Session};
 use crate::target::Origin;
+use crate::usage::InUse;
+use crate::vigil::Watched;
 
 /// How often a request is sent that the server says it has not processed.
 const ATTEMPTS: u32 = 5;
@@ -44,11 +49,11 @@ pub(crate) struct SendOptions<'a> {
 /// Who is told of each connection that the request goes out on.
 pub(crate) type OnRoute<'a> = dyn FnMut(Route) + Send + 'a;
 
-/// Why there is no response.
-enum Failed {
-    Exchange(ExchangeError),
-    /// The request could not be made.
-    Here(Error),
+/// What sending a request came to.
+struct Sent {
+    response: Result<Response<ResponseBody>, Failed>,
+    /// The connection, if it was another than it began on.
+    elsewhere: Option<(Route, InUse)>,
 }
 
 impl Exchanges {
@@ -98,34 +103,45 @@ impl Exchanges {
         let server = self.server(&hop.target.origin, options);
         let proxy = self.network.proxy(&hop.target.origin);
         let is_auto = options.versions == Versions::Auto;
-        let (mut attempt, mut why_again) = (1, None);
+        let (mut attempt, mut why_again, mut was_lost) = (1, None, false);
         loop {
-            let (share, in_use) = server.session(&self.network).await?;
+            let (share, mut in_use) = server.session(&self.network).await?;
             let Share { session, fresh, reason, is_new } = share;
             let mut route = Route::new(session.version(), reason, session.link());
             (route.connect, route.is_new, route.again) = (fresh, is_new, why_again);
-            let early = route.quic().filter(|connection| is_early(connection)).cloned();
-            let http3 = route.quic().map(Http3Number::of);
+            let mut early = route.quic().filter(|connection| is_early(connection)).cloned();
+            let mut http3 = route.quic().map(Http3Number::of);
             on_route(route.clone());
             let again = hop.body.is_repeatable() && attempt < ATTEMPTS;
-            let is_http3 = http3.is_some();
-            let distrust_http3 = || http3.map(|connection| server.distrust_http3(&self.network, connection));
-            let sent = send(hop, options.further, session).await;
+            let distrust = |http3: Option<Http3Number>| {
+                http3.into_iter().for_each(|number| server.distrust_http3(&self.network, number));
+            };
+            let mut watched = session.watched();
+            let may_leave = is_auto && again && hop.method.is_safe();
+            let Sent { mut response, elsewhere } = self
+                .send(&server, hop, options.further, session, watched.as_mut().filter(|_| may_leave))
+                .await;
             if early.as_ref().is_some_and(|early| early.early_data_status() == EarlyDataStatus::Rejected) {
                 on_route(route.again_on_the_same(Again::EarlyDataRefused));
             }
-            if let (Some(early), Ok(_)) = (&early, &sent) {
+            if let Some((route, needed)) = elsewhere {
+                distrust(http3.take());
+                (in_use, early, watched) = (needed, None, None);
+                on_route(route);
+            }
+            if let (Some(early), Ok(_)) = (&early, &response) {
                 server.on_answered(&self.network, early);
             }
-            match sent {
+            response = response.map(|response| response.map(|body| body.of(in_use)));
+            match response {
                 // What HTTP/3 leads to does not serve this name: what the URL says itself does.
                 Ok(response)
                     if again
-                        && is_http3
+                        && http3.is_some()
                         && is_auto
                         && response.status() == StatusCode::MISDIRECTED_REQUEST =>
                 {
-                    distrust_http3();
+                    distrust(http3);
                     why_again = Some(Again::Misdirected);
                 }
                 // The handshake is over with the answer: what goes out now is not early (RFC 8470 section 5.2).
@@ -141,23 +157,30 @@ impl Exchanges {
                     }
                     let values: Vec<_> = response.headers().get_all(ALT_SVC).iter().cloned().collect();
                     server.on_alt_svc(&self.network, &values);
+                    let way = watched.clone().zip(http3).filter(|_| is_auto);
+                    let lifeline =
+                        Lifeline::of((&self.network, &server), (hop, options.further), &response, way);
                     if options.alone {
                         server.conclude(&self.network).await;
                     }
-                    return Ok(response.map(|body| body.of(in_use)));
+                    let fallback = lifeline.map(|lifeline| Box::new(lifeline) as Box<dyn Fallback>);
+                    return Ok(response.map(|body| body.with(watched, fallback)));
                 }
                 Err(Failed::Exchange(error)) => {
-                    let lost = is_http3 && is_auto && hop.method.is_safe() && error.is_lost_connection();
-                    if lost {
-                        distrust_http3();
+                    let lost = hop.method.is_safe() && error.is_lost_connection();
+                    if lost && is_auto {
+                        distrust(http3);
                     }
-                    if !again || !(lost || error.is_unprocessed()) {
+                    // A connection that is there in vain a second time is no accident.
+                    let once_more = lost && (!was_lost || http3.is_some() && is_auto);
+                    if !again || !(once_more || error.is_unprocessed()) {
                         let error = explain::exchange(&error);
                         return Err(match proxy {
                             Some(proxy) => error.through(proxy),
                             None => error,
                         });
                     }
+                    was_lost |= lost;
                     why_again = Some(if lost { Again::Lost } else { Again::Unprocessed });
                 }
                 Err(Failed::Here(error)) => return Err(error),
@@ -165,49 +188,55 @@ impl Exchanges {
             attempt += 1;
         }
     }
+
+    /// Sends a request. If its connection falls silent, it is sent over TCP as well, and what is answered first is taken.
+    async fn send(
+        &self,
+        server: &Arc<Server>,
+        hop: &Hop,
+        further: &HeaderMap,
+        session: Session,
+        watched: Option<&mut Watched>,
+    ) -> Sent {
+        let mut sending = pin!(send_once(hop, further, session));
+        let suspected = async {
+            match watched {
+                Some(watched) => watched.suspected().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            response = &mut sending => return Sent { response, elsewhere: None },
+            () = suspected => {}
+        }
+        let mut elsewhere = pin!(self.send_over_tcp(server, hop, further));
+        tokio::select! {
+            biased;
+            response = &mut sending => match response {
+                Err(_) => elsewhere.await.unwrap_or(Sent { response, elsewhere: None }),
+                _ => Sent { response, elsewhere: None },
+            },
+            sent = &mut elsewhere => match sent {
+                Some(sent) => sent,
+                None => Sent { response: sending.await, elsewhere: None },
+            },
+        }
+    }
+
+    /// Sends a request over TCP, as nothing comes over UDP any more. `None` if there is no response.
+    async fn send_over_tcp(&self, server: &Arc<Server>, hop: &Hop, further: &HeaderMap) -> Option<Sent> {
+        let (Share { session, fresh, reason, is_new }, in_use) =
+            server.session_over_tcp(&self.network).await.ok()?;
+        let mut route = Route::new(session.version(), reason, session.link());
+        (route.connect, route.is_new, route.again) = (fresh, is_new, Some(Again::Silent));
+        let response = Ok(send_once(hop, further, session).await.ok()?);
+        Some(Sent { response, elsewhere: Some((route, in_use)) })
+    }
 }
 
 impl fmt::Debug for Exchanges {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Exchanges").field("network", &self.network).finish_non_exhaustive()
-    }
-}
-
-async fn send(hop: &Hop, further: &HeaderMap, session: Session) -> Result<Response<ResponseBody>, Failed> {
-    let unreadable = |problem: &str| Failed::Here(unreadable(hop, problem));
-    let body = hop.body.open().map_err(|error| unreadable(&plain_error(&error)))?;
-    let fault = body.fault();
-    let mut request = request(hop, body).map_err(Failed::Here)?;
-    for (name, value) in further {
-        request.headers_mut().insert(name, value.clone());
-    }
-    let response = session.send(request).await;
-    // The exchange is only told that it failed, the fault says why.
-    response.map_err(|error| match fault.get() {
-        Some(fault) => unreadable(fault),
-        None => Failed::Exchange(error),
-    })
-}
-
-fn request(hop: &Hop, body: RequestBody) -> Result<Request<RequestBody>, Error> {
-    let malformed =
-        |error: http::Error| Error::new(ErrorKind::Request, format!("the request cannot be sent: {error}"));
-    let uri = hop.target.uri(hop.authority.as_ref()).map_err(malformed)?;
-    let length = body.length();
-    let request = Request::builder().method(hop.method.clone()).uri(uri);
-    let mut request = request.body(body).map_err(malformed)?;
-    *request.headers_mut() = hop.headers.clone();
-    if let Some(length) = length {
-        request.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
-    }
-    Ok(request)
-}
-
-/// The body to send cannot be read.
-fn unreadable(hop: &Hop, problem: &str) -> Error {
-    match hop.body.path() {
-        Some(path) => Error::new(ErrorKind::Request, format!("cannot read {}: {problem}", path.display()))
-            .remedy_of(Remedy::BodyFile),
-        None => Error::new(ErrorKind::Request, format!("cannot read the body to send: {problem}")),
     }
 }

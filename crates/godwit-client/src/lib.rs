@@ -36,7 +36,9 @@
 //! # Inside
 //! A request (`exchange`) asks its `server` for a share in a connection, a `session`: one interface for all protocols.
 //! The server makes its connections by way of the `network` (`connect`: TCP, TLS and QUIC to one address after the
-//! other) and of the `race`, as the `memory` advises. `explain` puts into words why something failed.
+//! other) and of the `race`, as the `memory` advises. Connections over UDP are watched (`vigil`) while they are in use, and
+//! responses go on elsewhere when theirs dies (`lifeline`); what is concluded from what is seen stands in `decision`. `explain`
+//! puts into words why something failed.
 
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
 #![deny(clippy::indexing_slicing)]
@@ -51,6 +53,8 @@ pub mod causes;
 #[cfg(feature = "client")]
 mod client;
 mod connect;
+#[cfg(feature = "client")]
+mod decision;
 pub mod dial;
 #[cfg(feature = "client")]
 pub mod download;
@@ -61,6 +65,8 @@ mod exchange;
 #[cfg(feature = "client")]
 mod explain;
 #[cfg(feature = "client")]
+mod lifeline;
+#[cfg(feature = "client")]
 mod memory;
 #[cfg(feature = "client")]
 mod network;
@@ -69,6 +75,8 @@ mod proxy;
 #[cfg(feature = "client")]
 mod race;
 #[cfg(feature = "client")]
+mod ranges;
+#[cfg(feature = "client")]
 mod redirect;
 #[cfg(feature = "client")]
 mod request;
@@ -76,6 +84,8 @@ mod request;
 mod response;
 #[cfg(feature = "client")]
 mod route;
+#[cfg(feature = "client")]
+mod sending;
 #[cfg(feature = "client")]
 mod server;
 #[cfg(feature = "client")]
@@ -87,6 +97,8 @@ mod target;
 pub mod trust;
 #[cfg(feature = "client")]
 mod usage;
+#[cfg(feature = "client")]
+mod vigil;
 
 #[cfg(feature = "client")]
 pub use body::BodySource;

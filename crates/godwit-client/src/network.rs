@@ -26,6 +26,9 @@ use crate::trust::{Refused, Trust};
 /// How long addresses are believed: the system does not say for how long they hold.
 const ADDRESSES_HOLD: Duration = Duration::from_secs(60);
 
+/// The time between two changes of port.
+const BETWEEN_PORTS: Duration = Duration::from_secs(5);
+
 /// How servers are reached.
 #[derive(Debug)]
 pub(crate) struct Network {
@@ -41,6 +44,8 @@ pub(crate) struct Network {
     idle_timeout: Duration,
     proxies: Proxies,
     known: BTreeMap<String, Vec<SocketAddr>>,
+    /// When connections last moved to another port.
+    new_port: Mutex<Option<Instant>>,
 }
 
 /// What a [`Network`] is made with.
@@ -134,6 +139,7 @@ impl Network {
             idle_timeout,
             proxies,
             known,
+            new_port: Mutex::default(),
         }
     }
 
@@ -283,6 +289,25 @@ impl Network {
         let (address, refusal) = most_telling(refusals, silent());
         let error = explain(address, &refusal).having_tried(tried);
         Err(ConnectFailure { error, blame: refusal.blame() })
+    }
+
+    /// Has the connections over UDP in the family of `remote` try another port, as those of one have fallen silent: what is
+    /// between may have forgotten that port. Not again and again, as all of them are moved.
+    pub(crate) fn take_new_port(&self, remote: SocketAddr) {
+        let (cell, any): (_, IpAddr) = match remote {
+            SocketAddr::V4(_) => (&self.v4, Ipv4Addr::UNSPECIFIED.into()),
+            SocketAddr::V6(_) => (&self.v6, Ipv6Addr::UNSPECIFIED.into()),
+        };
+        let mut last = self.new_port.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.is_some_and(|last| last.elapsed() < BETWEEN_PORTS) {
+            return;
+        }
+        *last = Some(instant_now());
+        if let Some(endpoint) = cell.get()
+            && let Err(error) = endpoint.rebind(SocketAddr::new(any, 0))
+        {
+            tracing::debug!(%error, "no other port could be had");
+        }
     }
 
     /// Closes every QUIC connection, and tells the servers.

@@ -41,6 +41,8 @@ pub enum Again {
     Misdirected,
     /// The connection was lost.
     Lost,
+    /// Nothing comes on the connection any more.
+    Silent,
     /// The server did not process it.
     Unprocessed,
 }
@@ -52,6 +54,7 @@ impl fmt::Display for Again {
             Again::TooEarly => "the server found it too early (425)",
             Again::Misdirected => "the server of HTTP/3 is not for this name (421)",
             Again::Lost => "the connection was lost",
+            Again::Silent => "nothing comes over UDP any more",
             Again::Unprocessed => "the server did not process it",
         })
     }

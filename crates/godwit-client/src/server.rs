@@ -26,6 +26,7 @@ use crate::race::{Attempt, HeadStart, Winner, contest};
 use crate::session::{Forwarder, Pool, Session};
 use crate::target::Origin;
 use crate::usage::{InUse, Usage};
+use crate::vigil::Vigil;
 
 /// Which versions of HTTP may be spoken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -86,6 +87,7 @@ struct Http3 {
     reason: Arc<str>,
     /// No request has gone out on it.
     is_new: bool,
+    vigil: Arc<Vigil>,
 }
 
 #[derive(Default)]
@@ -149,6 +151,38 @@ impl Server {
     pub(crate) async fn session(self: &Arc<Self>, network: &Arc<Network>) -> Result<(Share, InUse), Error> {
         let in_use = self.usage.begin();
         let share = self.share(network).await?;
+        self.watch(network);
+        Ok((share, in_use))
+    }
+
+    /// The same over TCP, as nothing comes over UDP any more.
+    ///
+    /// # Errors
+    /// If the server cannot be reached.
+    pub(crate) async fn session_over_tcp(
+        self: &Arc<Self>,
+        network: &Arc<Network>,
+    ) -> Result<(Share, InUse), Error> {
+        let in_use = self.usage.begin();
+        let mut connections = self.connections.lock().await;
+        connections.http2.take_if(|http2| http2.sender.is_closed());
+        if let Some(http2) = &connections.http2 {
+            return Ok((http2.share(), in_use));
+        }
+        if let Some((pool, reason)) = connections.http1.clone() {
+            return Ok((self.further(network, pool, reason, connections).await?, in_use));
+        }
+        let found = match connections.found.clone().filter(Found::is_fresh) {
+            Some(found) => Found { dns: Duration::ZERO, ..found },
+            None => network.find_origin(&self.origin).await?,
+        };
+        let connected = network.tcp(&self.origin, &found.addresses, Offer::Either).await.map_err(in_words)?;
+        connections.difficult = connected.link.was_difficult;
+        let dns = found.dns;
+        connections.found = Some(found);
+        let reason = "nothing came over UDP any more".into();
+        let share = self.on_tcp(network, &mut connections, connected, dns, reason).await;
+        drop(connections);
         self.watch(network);
         Ok((share, in_use))
     }
@@ -300,7 +334,8 @@ impl Server {
                 let connected =
                     network.http3(&self.origin, &found.addresses, &Arc::default()).await.map_err(in_words)?;
                 let reason = how_asked(&connected.link.connection());
-                *self.http3() = Some(Http3::new(connected.link, None, reason.into()));
+                let vigil = Vigil::new(network, None);
+                *self.http3() = Some(Http3::new(connected.link, None, reason.into(), vigil));
                 connected.handshake
             }
             Versions::Http1 | Versions::Http2 | Versions::Tcp => {
@@ -497,9 +532,17 @@ impl Server {
         Share { session, fresh: Some((dns, handshake)), reason, is_new: true }
     }
 
+    /// How long the first answer may take on a connection that goes ahead of its handshake.
+    fn patience(&self, network: &Network, connection: &Connection) -> Option<Duration> {
+        let found = self.way().network.clone().filter(|_| is_early(connection))?;
+        let approach = network.memory().approach(&self.origin, &found, unix_now());
+        let Approach::Ahead(_, rtt) = approach else { return Some(Duration::ZERO) };
+        Some(HeadStart::after(rtt).silent)
+    }
+
     fn on_http3(
         &self,
-        network: &Network,
+        network: &Arc<Network>,
         connections: &mut Connections,
         connected: Connected<Client>,
         alternative: Http3Place,
@@ -514,7 +557,8 @@ impl Server {
             memory.on_heard(&self.origin, &found.network, unix_now());
             memory.on_rtt(&self.origin, &found.network, rtt);
         }
-        *self.http3() = Some(Http3::new(connected.link, Some(alternative), reason));
+        let vigil = Vigil::new(network, self.patience(network, &connected.link.connection()));
+        *self.http3() = Some(Http3::new(connected.link, Some(alternative), reason, vigil));
     }
 
     /// A connection that takes many requests at a time, the best one.
@@ -537,9 +581,9 @@ impl Server {
 }
 
 impl Http3 {
-    fn new(client: Client, alternative: Option<Http3Place>, reason: Arc<str>) -> Http3 {
+    fn new(client: Client, alternative: Option<Http3Place>, reason: Arc<str>, vigil: Arc<Vigil>) -> Http3 {
         let number = Http3Number::of(&client.connection());
-        Http3 { number, client: Some(client), alternative, reason, is_new: true }
+        Http3 { number, client: Some(client), alternative, reason, is_new: true, vigil }
     }
 
     fn is_open(&self) -> bool {
@@ -549,12 +593,13 @@ impl Http3 {
     /// A share in it, if it takes requests.
     fn share(&mut self) -> Option<Share> {
         self.client.take_if(|client| client.is_closed());
-        let client = self.client.clone()?;
+        // Nothing new goes where nothing comes back.
+        let client = self.client.clone().filter(|_| !self.vigil.is_suspect())?;
         let alt_used = self.alternative.as_ref().and_then(|alternative| {
             HeaderValue::try_from(format!("{}:{}", bracketed(&alternative.host), alternative.port)).ok()
         });
         let is_new = std::mem::take(&mut self.is_new);
-        let session = Session::Http3 { client, alt_used };
+        let session = Session::Http3 { client, alt_used, vigil: Arc::clone(&self.vigil) };
         Some(Share { session, fresh: None, reason: Arc::clone(&self.reason), is_new })
     }
 }
@@ -652,7 +697,7 @@ mod tests {
     #[tokio::test]
     async fn http3_is_distrusted_while_a_connection_is_made() {
         let (origin, network) = (origin(), network());
-        let server = Server::new(origin.clone(), Versions::Auto);
+        let (server, network) = (Server::new(origin.clone(), Versions::Auto), Arc::new(network));
         let here = NetworkId::towards("127.0.0.1:443".parse().unwrap());
         server.way().network = Some(here.clone());
         server.on_alt_svc(&network, &[HeaderValue::from_static("h3=\":443\"")]);
@@ -667,6 +712,7 @@ mod tests {
             alternative: None,
             reason: "".into(),
             is_new: false,
+            vigil: Vigil::new(&network, None),
         });
         let _connecting = server.connections.lock().await;
         server.distrust_http3(&network, number(1));

@@ -1,4 +1,4 @@
-//! What may be changed of a connection while it lives.
+//! What may be changed of a connection while it lives, and the question whether it does.
 
 use crate::connection::Connection;
 use godwit_wire::Direction;
@@ -9,6 +9,13 @@ impl Connection {
     /// NAT knows of it, alive.
     pub fn set_keep_alive(&self, interval: Option<Duration>) {
         self.change(|connection| connection.set_keep_alive(interval));
+    }
+
+    /// Asks the peer to answer now (a PING): whether anything comes is seen by
+    /// [`ConnectionStats::datagrams_received`](crate::ConnectionStats::datagrams_received). Nothing, once the connection is
+    /// over.
+    pub fn ping(&self) {
+        self.change(|connection| connection.ping());
     }
 
     /// Closes the connection after this much silence, if that is less than the idle timeout that both ends agreed on in

@@ -14,6 +14,7 @@ mod get_auto;
 mod get_errors;
 mod get_hostile;
 mod get_proxy;
+mod get_rescue;
 mod get_sessions;
 mod get_support;
 mod perf;

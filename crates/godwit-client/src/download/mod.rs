@@ -35,12 +35,12 @@ use crate::client::Client;
 use crate::error::{Error, ErrorKind, Remedy};
 use crate::exchange::SendOptions;
 use crate::explain;
+use crate::ranges::{self, Progress, Verdict};
 use crate::redirect::{Hop, is_redirect};
 use crate::route::Route;
 use crate::server::Versions;
 use crate::session::{ExchangeError, ResponseBody};
 use crate::target::Target;
-use resume::{Progress, Verdict};
 use sink::Sink;
 
 pub use batch::{Batch, Rounds, run_all};
@@ -254,7 +254,7 @@ impl Transfer<'_> {
     ) -> Result<Response<ResponseBody>, Error> {
         let mut further = HeaderMap::new();
         if let Some(progress) = progress {
-            resume::ask(&mut further, progress);
+            ranges::ask(&mut further, progress);
         }
         let Download { versions, alone, .. } = *self.download;
         let mut on_route = |route: Route| {
@@ -299,7 +299,7 @@ impl Transfer<'_> {
                 ));
             }
             None => Verdict::Anew,
-            Some(progress) => resume::judge(progress, status, headers),
+            Some(progress) => ranges::judge(progress, status, headers),
         };
         match verdict {
             Verdict::Rest { length } => {
@@ -313,7 +313,7 @@ impl Transfer<'_> {
                 return Ok(Step::Next(hop));
             }
             Verdict::Anew if status.is_success() => {
-                sink.start_anew(resume::validator(headers), resume::length(headers))?
+                sink.start_anew(ranges::validator(headers), ranges::length(headers))?
             }
             Verdict::Anew => {}
         }
@@ -359,6 +359,9 @@ impl Transfer<'_> {
         self.observer.on_length(begun, expected);
         let mut body = pin!(response.into_body());
         while let Some(frame) = next_frame(body.as_mut(), sink).await? {
+            if let Some(route) = body.take_news() {
+                self.observer.on_route(&route);
+            }
             let frame = frame.map_err(|error| broken_off(&error, begun, timing.bytes, expected))?;
             if let Ok(data) = frame.into_data() {
                 timing.bytes = timing.bytes.saturating_add(data.len() as u64);

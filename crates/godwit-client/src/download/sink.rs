@@ -16,8 +16,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 
 use super::part_name::{kept_part_name, part_name};
-use super::resume::{Note, Progress, note_path, open_own};
+use super::resume::{Note, note_path, open_own};
 use crate::error::{Error, ErrorKind};
+use crate::ranges::Progress;
 
 /// What is collected before it is written, in bytes.
 const PIECE: usize = 512 << 10;

@@ -1,9 +1,12 @@
 //! Why an exchange failed, and whether its request may be sent again.
 
+use std::io;
+
 use godwit::http3;
 use http::Method;
 
 use crate::causes::find;
+use crate::connect::interim::TooMany;
 
 /// Why a request failed or a response broke off.
 #[derive(Debug)]
@@ -30,9 +33,20 @@ impl ExchangeError {
         ExchangeError::Tcp { error, unprocessed }
     }
 
-    /// Whether nothing more was heard on the connection.
+    /// Whether it is the way to the server that failed. A server that closes in the midst of a response has had a reason.
     pub(crate) fn is_lost_connection(&self) -> bool {
-        matches!(self, ExchangeError::Http3(error) if error.kind() == http3::ErrorKind::Connection)
+        match self {
+            ExchangeError::Http3(error) => error.kind() == http3::ErrorKind::Connection,
+            ExchangeError::Tcp { error, .. } => {
+                let is_broken = |error: &io::Error| {
+                    // Of what this end has had enough of, HTTP/2 keeps no more than the words.
+                    error.kind() != io::ErrorKind::UnexpectedEof
+                        && !error.to_string().contains(&TooMany.to_string())
+                };
+                error.is_timeout() || find::<io::Error>(error).is_some_and(is_broken)
+            }
+            ExchangeError::TooManyInterim => false,
+        }
     }
 
     pub(crate) fn is_unprocessed(&self) -> bool {

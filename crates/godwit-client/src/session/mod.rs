@@ -1,22 +1,19 @@
 //! A server's connection, whatever its protocol: requests go in, responses come out, and errors tell whether the
 //! request may be sent again.
 
+mod body;
 mod error;
 mod pool;
 
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
-use bytes::Bytes;
 use godwit::http3;
 use http::header::{HOST, HeaderName, PROXY_AUTHORIZATION};
 use http::uri::{Authority, PathAndQuery, Uri};
 use http::{HeaderValue, Request, Response, Version};
-use http_body::{Body, Frame, SizeHint};
-use hyper::body::Incoming;
 use hyper::client::conn::http2;
 
+pub(crate) use body::{Fallback, Polled, ResponseBody};
 pub(crate) use error::ExchangeError;
 pub(crate) use pool::{Lease, Pool};
 
@@ -24,7 +21,7 @@ use crate::body::RequestBody;
 use crate::connect::tcp::TcpFacts;
 use crate::route::Link;
 use crate::target::Origin;
-use crate::usage::InUse;
+use crate::vigil::{Vigil, Watched};
 
 /// The name of the server that was meant, for one that is reached as somebody's alternative (RFC 7838 section 5).
 const ALT_USED: HeaderName = HeaderName::from_static("alt-used");
@@ -45,36 +42,8 @@ pub(crate) enum Session {
         client: http3::Client,
         /// Where it goes, if the server's `Alt-Svc` said so.
         alt_used: Option<HeaderValue>,
+        vigil: Arc<Vigil>,
     },
-}
-
-/// The body of a response.
-#[derive(Debug)]
-pub(crate) struct ResponseBody {
-    from: Source,
-    /// The connection is needed until the body has been read or dropped.
-    in_use: Option<InUse>,
-}
-
-#[derive(Debug)]
-enum Source {
-    Http3(http3::Body),
-    Tcp(Incoming),
-}
-
-impl ResponseBody {
-    fn over_http3(body: http3::Body) -> ResponseBody {
-        ResponseBody { from: Source::Http3(body), in_use: None }
-    }
-
-    fn over_tcp(body: Incoming) -> ResponseBody {
-        ResponseBody { from: Source::Tcp(body), in_use: None }
-    }
-
-    /// For as long as it is there, its request is under way.
-    pub(crate) fn of(self, in_use: InUse) -> ResponseBody {
-        ResponseBody { in_use: Some(in_use), ..self }
-    }
 }
 
 impl Session {
@@ -92,6 +61,14 @@ impl Session {
             Session::Http1(lease, _) => Link::Tcp(Arc::clone(lease.facts())),
             Session::Http2(_, facts) => Link::Tcp(Arc::clone(facts)),
             Session::Http3 { client, .. } => Link::Quic(client.connection().clone()),
+        }
+    }
+
+    /// Has the connection watched, if it is one that may fall silent.
+    pub(crate) fn watched(&self) -> Option<Watched> {
+        match self {
+            Session::Http3 { client, vigil, .. } => Some(vigil.begin(&client.connection())),
+            _ => None,
         }
     }
 
@@ -127,7 +104,7 @@ impl Session {
                 };
                 Ok(response?.map(ResponseBody::over_tcp))
             }
-            Session::Http3 { client, alt_used } => {
+            Session::Http3 { client, alt_used, .. } => {
                 alt_used.and_then(|value| request.headers_mut().insert(ALT_USED, value));
                 if !request.method().is_safe() {
                     // What must not happen twice waits until nobody can send it again. If there is no connection in the
@@ -165,40 +142,4 @@ fn to_absolute_form(request: &mut Request<RequestBody>, origin: &Origin) {
 fn to_origin_form(request: &mut Request<RequestBody>) {
     let path = request.uri().path_and_query().cloned();
     *request.uri_mut() = Uri::from(path.unwrap_or_else(|| PathAndQuery::from_static("/")));
-}
-
-impl Body for ResponseBody {
-    type Data = Bytes;
-    type Error = ExchangeError;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, ExchangeError>>> {
-        let body = self.get_mut();
-        let polled = match &mut body.from {
-            Source::Http3(from) => Pin::new(from).poll_frame(cx).map_err(ExchangeError::Http3),
-            Source::Tcp(from) => {
-                Pin::new(from).poll_frame(cx).map_err(|error| ExchangeError::tcp(error, false))
-            }
-        };
-        if matches!(polled, Poll::Ready(None | Some(Err(_)))) {
-            body.in_use = None;
-        }
-        polled
-    }
-
-    fn is_end_stream(&self) -> bool {
-        match &self.from {
-            Source::Http3(body) => body.is_end_stream(),
-            Source::Tcp(body) => body.is_end_stream(),
-        }
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        match &self.from {
-            Source::Http3(body) => body.size_hint(),
-            Source::Tcp(body) => body.size_hint(),
-        }
-    }
 }

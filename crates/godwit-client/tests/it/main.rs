@@ -4,5 +4,7 @@
 
 mod http3;
 mod proxying;
+mod relay;
 mod requests;
+mod rescue;
 mod support;

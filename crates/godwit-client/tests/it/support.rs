@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use godwit::{Endpoint, ServerConfig, http3};
 use godwit_client::{Client, ClientBuilder};
-use http::header::{ALT_SVC, AUTHORIZATION, HOST, LOCATION, PROXY_AUTHORIZATION};
+use http::header::{ALT_SVC, AUTHORIZATION, HOST, IF_RANGE, LOCATION, PROXY_AUTHORIZATION, RANGE};
 use http::{Method, Request, Response, StatusCode};
 use http_body::{Body, Frame};
 use http_body_util::{BodyExt, Full};
@@ -240,10 +240,46 @@ where
             response
         }
         "/slow" => std::future::pending().await,
+        // Later.
+        "/soon" => {
+            tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+            respond(StatusCode::OK, "here".to_owned())
+        }
+        "/tagged" => tagged(request.headers()),
         "/large" => respond(StatusCode::OK, "x".repeat(1 << 20)),
         _ => respond(StatusCode::NOT_FOUND, "nothing here".to_owned()),
     })
 }
+
+/// Bytes of `/tagged`.
+pub(crate) const TAGGED: usize = 8 << 20;
+
+/// What `/tagged` consists of.
+pub(crate) fn tagged_contents() -> Bytes {
+    (0..TAGGED as u32).map(|number| (number.wrapping_mul(2_654_435_761) >> 24) as u8).collect()
+}
+
+/// A response that has an entity tag, or the rest of it.
+fn tagged(headers: &http::HeaderMap) -> Response<Full<Bytes>> {
+    let whole = tagged_contents();
+    let range = headers.get(RANGE).filter(|_| headers.get(IF_RANGE).is_none_or(|tag| tag == TAG));
+    let first = range.and_then(|range| {
+        let range = range.to_str().unwrap().strip_prefix("bytes=")?.strip_suffix('-')?;
+        range.parse::<usize>().ok()
+    });
+    let response = Response::builder().header("etag", TAG);
+    let response = match first {
+        Some(first) => response
+            .status(StatusCode::PARTIAL_CONTENT)
+            .header("content-range", format!("bytes {first}-{}/{TAGGED}", TAGGED - 1))
+            .body(whole.slice(first..).into()),
+        None => response.body(whole.into()),
+    };
+    response.unwrap()
+}
+
+/// The entity tag of `/tagged`.
+const TAG: &str = "\"a tag\"";
 
 /// A proxy that makes tunnels and fetches plain URLs.
 pub(crate) struct Proxy {

@@ -181,8 +181,8 @@ where
             seen.until_quic().await;
             response.body(whole(Bytes::from_static(b"QUIC has come\n")))
         }
-        // The first half of it, unless the second is asked for.
-        ("flaky" | "vanished", Some(length)) => flaky(&request, &seen, response, kind, length),
+        // Of the first two the first half, unless the second is asked for.
+        ("flaky" | "vanished" | "tagged", Some(length)) => flaky(&request, &seen, response, kind, length),
         ("echo", _) => {
             let head = format!(
                 "{} {} x-test={} authorization={} content-type={} content-length={}",
@@ -229,10 +229,16 @@ fn flaky<B>(
     let text = |name| request.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
     let data = contents(length);
     // What is called vanished has another tag each time.
-    let tag =
-        if kind == "flaky" { TAG.to_owned() } else { format!("\"{}\"", seen.ranges.lock().unwrap().len()) };
+    let tag = if kind != "vanished" {
+        TAG.to_owned()
+    } else {
+        format!("\"{}\"", seen.ranges.lock().unwrap().len())
+    };
     let response = response.header("etag", &tag);
     let Some(range) = text(RANGE) else {
+        if kind == "tagged" {
+            return response.header("content-length", length).body(Reply::Whole(Some(data)));
+        }
         let pause = Box::pin(tokio::time::sleep(Duration::from_millis(100)));
         let half = data.slice(..length / 2);
         return response.header("content-length", length).body(Reply::Broken(Some(half), pause));
