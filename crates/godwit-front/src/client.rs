@@ -22,6 +22,7 @@ use godwit_base::RefillingBudget;
 use godwit_report::record::Protocol;
 use http::Extensions;
 
+use super::interim::Interim;
 use super::metrics::{Metrics, OpenConnection};
 use abandoned::Abandoned;
 use tcp::Meter;
@@ -39,6 +40,8 @@ pub(crate) struct Client {
     too_slow: AtomicBool,
     /// Of HTTP/2 connections.
     abandoned: Option<Abandoned>,
+    /// Of HTTP/1.1 connections.
+    interim: Option<Interim>,
     _open: OpenConnection,
 }
 
@@ -86,7 +89,12 @@ impl Client {
         may_abandon: RefillingBudget,
     ) -> Arc<Client> {
         let abandoned = (facts.protocol == Protocol::H2).then(|| Abandoned::new(may_abandon));
-        Arc::new(Client { abandoned, ..Client::new(facts, Transport::Tcp(Arc::clone(meter)), metrics) })
+        let interim = (facts.protocol == Protocol::Http11).then(Interim::default);
+        Arc::new(Client {
+            abandoned,
+            interim,
+            ..Client::new(facts, Transport::Tcp(Arc::clone(meter)), metrics)
+        })
     }
 
     /// Makes the client of a connection over HTTP/3, with the first request that came on it to the port of `listener`, and
@@ -123,6 +131,7 @@ impl Client {
             requests: AtomicU64::new(0),
             too_slow: AtomicBool::new(false),
             abandoned: None,
+            interim: None,
             _open: metrics.connection_opened(facts.protocol),
             facts,
         }
@@ -196,6 +205,11 @@ impl Client {
             Transport::Tcp(meter) => Some(meter),
             Transport::Quic(_) => None,
         }
+    }
+
+    /// Where informational responses over HTTP/1.1 go.
+    pub(crate) fn interim(&self) -> Option<&Interim> {
+        self.interim.as_ref()
     }
 
     /// Notes that the connection is to be given up because the client takes or sends too little.

@@ -21,6 +21,8 @@ use http_body::Body;
 use http_body_util::BodyExt;
 
 use super::access::{Logged, unlogged};
+use super::client::Client;
+use super::interim::Interim;
 use super::response_memory::{HeldResponse, ResponseMemory};
 use super::settings::Limits;
 use super::sites::Front;
@@ -66,7 +68,13 @@ impl ConnectionService {
         let version = request.version();
         let underway = self.0.progress.clone().map(UnderWay::new);
         let (request, exchange) = self.limit(request);
+        let client =
+            request.extensions().get::<Arc<Client>>().filter(|client| client.interim().is_some()).cloned();
+        let at_service = client.as_ref().and_then(|client| client.interim()).map(Interim::begin);
         let mut response = self.0.front.clone().respond(request, arrived).await;
+        if let Some(at_service) = at_service {
+            at_service.let_out().await;
+        }
         if exchange.as_ref().is_some_and(Exchange::is_late) && !response.status().is_success() {
             response = too_late();
         }

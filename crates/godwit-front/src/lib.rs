@@ -43,7 +43,7 @@
 //! # Order of the modules
 //!
 //! From the bottom: `address`, `site_address`, `browser`, `cut`, `error`, `shards`, `spread`, `signals`, `memory`, `metrics`, `service`,
-//! `sessions`, `stop_listening`, `supervisor`, `client`, `connection_limits`, `inherited`, `path`, `settings`, `advertise`,
+//! `sessions`, `stop_listening`, `supervisor`, `interim`, `client`, `connection_limits`, `inherited`, `path`, `settings`, `advertise`,
 //! `certificates`, `config`, `goaway`, `tcp_stream`, `access`, `useless_frames`, `sites`, `tcp_connection`, `response_memory`,
 //! `connection_service`, `redirect_http`, `h3`, `listen`, `successor`, `tcp`, `server`, `builder`, `banner`, `operation`. Each
 //! may use those before it.
@@ -67,6 +67,7 @@ mod error;
 mod goaway;
 mod h3;
 mod inherited;
+mod interim;
 mod listen;
 mod memory;
 mod metrics;

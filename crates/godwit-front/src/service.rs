@@ -16,8 +16,9 @@ pub(crate) type Answer = Pin<Box<dyn Future<Output = Response<BoxBody>> + Send>>
 /// A service that a route leads to. Clones are the same.
 ///
 /// It answers in any way it likes, tunnels included. Requests have a [`godwit_body::Peer`] in their extensions, and where
-/// [`crate::settings::Settings::early_data`] lets them in early, a [`godwit_body::EarlyData`]. If the service fails, the
-/// client gets status 500.
+/// [`crate::settings::Settings::early_data`] lets them in early, a [`godwit_body::EarlyData`]; over HTTP/3 and HTTP/1.1 a
+/// [`godwit_body::Informational`] sends what is to be said ahead of the final response (103 Early Hints). If the service fails,
+/// the client gets status 500.
 #[derive(Clone)]
 pub struct RouteService(Arc<dyn Fn(Request<BoxBody>) -> Answer + Send + Sync>);
 

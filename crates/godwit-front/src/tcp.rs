@@ -40,6 +40,7 @@ use tokio_rustls::server::TlsStream;
 
 use super::connection_limits::ConnectionLimits;
 use super::connection_service::ConnectionService;
+use super::interim::InterimStream;
 use super::listen::Tcp;
 use super::redirect_http::Redirect;
 use super::response_memory::ResponseMemory;
@@ -367,7 +368,8 @@ async fn requests(
         let outcome = guard.keep(&client, connection.as_mut()).await;
         note(outcome.map_err(|error| ended.in_place_of(error)))
     } else {
-        let io = TokioIo::new(stream);
+        let interim = client.interim().cloned().unwrap_or_default();
+        let io = TokioIo::new(InterimStream::new(stream, interim));
         let mut connection = pin!(http1_builder(limits).serve_connection(io, service).with_upgrades());
         note(guard.keep(&client, connection.as_mut()).await)
     }

@@ -505,7 +505,7 @@ async fn hinting() -> SocketAddr {
 
 /// As `docs/in-front-of-your-site.md` says.
 #[tokio::test]
-async fn early_hints_of_an_upstream_pass_over_http3_and_are_left_out_over_tcp() {
+async fn early_hints_of_an_upstream_pass_over_http3_and_http1_and_are_left_out_over_http2() {
     let temporary = tempfile::tempdir().unwrap();
     let folder = temporary.path();
     let (chain, key) = certificate(folder);
@@ -538,7 +538,8 @@ async fn early_hints_of_an_upstream_pass_over_http3_and_are_left_out_over_tcp() 
     stream.write_all(b"GET / HTTP/1.1\r\nhost: a.test\r\nconnection: close\r\n\r\n").await.unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.unwrap();
-    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("\r\n\r\npage"), "{answer}");
+    let hint = "HTTP/1.1 103 Early Hints\r\nlink: </a.css>; rel=preload\r\n\r\nHTTP/1.1 200 OK\r\n";
+    assert!(answer.starts_with(hint) && answer.ends_with("\r\n\r\npage"), "{answer}");
     assert_eq!(over_h2(folder, address, "GET", "/").await, (StatusCode::OK, "page".into()));
 }
 

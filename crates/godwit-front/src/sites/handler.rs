@@ -1,7 +1,7 @@
 //! What a route leads to: files, another server, a redirect, a fixed answer, or pages inside the program.
 
 use godwit_body::Peer;
-use http::{Method, Request, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode, Version};
 
 use super::Asked;
 use super::host::Host;
@@ -44,6 +44,11 @@ impl Handler {
             }
             settings::Handler::Respond(respond) => Handler::Respond(Canned::new(respond)),
         })
+    }
+
+    /// Whether it may say something ahead of the final response.
+    pub(super) fn may_speak_ahead(&self) -> bool {
+        matches!(self, Handler::Service(_))
     }
 
     /// Whether it may see a path that two programs could read in two ways.
@@ -123,6 +128,17 @@ fn name_peer(request: &mut Request<BoxBody>) {
         if extensions.get::<Peer>() != Some(&peer) {
             request.extensions_mut().insert(peer);
         }
+    }
+}
+
+/// Lets whoever answers say something ahead of the answer. Over HTTP/3 that is there already; clients of HTTP/1.0 would not
+/// understand it (RFC 9110 section 15.2).
+pub(super) fn offer_interim(request: &mut Request<BoxBody>) {
+    if request.version() == Version::HTTP_11
+        && let Some(interim) = Client::of(request.extensions()).and_then(|client| client.interim())
+    {
+        let sink = interim.sink();
+        request.extensions_mut().insert(sink);
     }
 }
 

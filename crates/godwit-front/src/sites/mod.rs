@@ -155,6 +155,8 @@ struct Site {
     request_headers: Arc<HeaderRules>,
     response_headers: Arc<HeaderRules>,
     compression: CompressionLayer,
+    /// There is a route that may send informational responses.
+    speaks_ahead: bool,
     routes: Routes<Route>,
 }
 
@@ -182,12 +184,14 @@ impl Site {
                 (route.strip_prefix.clone(), route.early_data.unwrap_or(early_data));
             routes.push((rule, Route { strip_prefix, early_data, handler }));
         }
+        let speaks_ahead = routes.iter().any(|(_, route): &(_, Route)| route.handler.may_speak_ahead());
         Ok(Site {
             observed: observer.site(settings),
             request_headers: Arc::new(settings.request_headers.clone()),
             response_headers: Arc::new(settings.response_headers.clone()),
             compression: CompressionLayer::new(&settings.compress, memory.clone())
                 .with_credentials(settings.compress_with_credentials),
+            speaks_ahead,
             routes: Routes::new(routes),
         })
     }
@@ -206,6 +210,10 @@ impl Site {
             // Nobody is there any more to read this.
             let sentence = "this came before the handshake, which was never completed";
             return asked.reader.page(StatusCode::TOO_EARLY, sentence);
+        }
+        if self.speaks_ahead {
+            // Rules are for informational responses, too.
+            handler::offer_interim(&mut request);
         }
         rules::requested(&mut request, &self.request_headers, &self.response_headers);
         let mut response = match self.handle(request, host, asked) {
