@@ -23,7 +23,7 @@ const ABOUT: &str = "\
 See HTTP/2 and HTTP/3 side by side on the same bad link
 
 Serves a small site on this machine, puts a bad link in front of it, and lets visitors come over HTTP/2 and over \
-HTTP/3 at the same time: each opens a connection, makes a few small requests, loads a page of eleven files, and goes. \
+HTTP/3 at the same time: each opens a connection, makes a few small requests, loads a page with all that is on it, and goes. \
 What is measured is the time from a request to the last byte of its answer.
 
 Both protocols cross the same link as IP packets, and HTTP/2 runs over the kernel's own TCP. That needs Linux, and root \
@@ -48,6 +48,10 @@ pub(crate) struct Arguments {
     /// Rate in each direction, in Mbit/s, in place of the preset's
     #[arg(long, value_name = "MBIT", value_parser = clap::value_parser!(u64).range(1..=1000))]
     rate: Option<u64>,
+
+    /// How many files are on the page besides itself, 2 to 40 kB each
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=500))]
+    files: u16,
 
     /// Congestion control of the kernel's TCP, under HTTP/2: cubic, bbr or another that this kernel has
     #[arg(long, value_name = "NAME")]
@@ -80,7 +84,7 @@ impl Arguments {
         conditions.rtt = self.rtt.unwrap_or(conditions.rtt);
         conditions.loss = self.loss.unwrap_or(conditions.loss);
         conditions.megabits = self.rate.unwrap_or(conditions.megabits);
-        (options.seconds, options.seed) = (self.seconds, self.seed);
+        (options.objects, options.seconds, options.seed) = (self.files, self.seconds, self.seed);
         options.tcp.clone_from(&self.tcp);
         Ok(options)
     }

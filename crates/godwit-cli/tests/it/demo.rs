@@ -44,10 +44,11 @@ fn check_refusal(output: &Output) {
 #[test]
 fn it_runs_over_the_kernels_tcp_where_that_is_permitted() {
     let temporary = tempfile::tempdir().unwrap();
-    let arguments = ["--preset", "good", "--seconds", "3", "--json"];
+    let arguments = ["--preset", "good", "--seconds", "3", "--files", "12", "--json"];
     let Some(output) = run_where_permitted(&arguments, temporary.path()) else { return };
     let result: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(result["tcp"], "kernel");
+    assert_eq!(result["files_on_page"], 12);
     for protocol in ["h2", "h3"] {
         assert_eq!(result[protocol]["failed"], 0, "{result:#}");
         // A small request takes one round trip, a connection two over QUIC and three over TCP with its first one.

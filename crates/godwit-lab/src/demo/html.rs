@@ -9,6 +9,7 @@ use godwit_report::page::{self as html, Card, END_SECTION, escaped};
 use super::chart;
 use super::samples::{Distribution, Figures, PERMILLES, Protocol, Row, Verdict};
 use super::setting::Setting;
+use super::site::page_in_words;
 use super::table::{in_words, remarks, telling, time};
 
 pub(super) fn page(setting: &Setting, figures: &Figures) -> String {
@@ -27,12 +28,8 @@ pub(super) fn page(setting: &Setting, figures: &Figures) -> String {
     );
     let about = "From the beginning of the connection to the last byte of the first answer.";
     section(&mut out, "First request of a visit", about, first);
-    section(
-        &mut out,
-        "Page of 11 files",
-        "The page and then the ten files on it at once, 165 kB in all.",
-        page,
-    );
+    let about = format!("The page and then what is on it, all at once: {}.", page_in_words(setting.objects));
+    section(&mut out, "The whole page", &about, page);
     figures_table(&mut out, &rows);
     notes(&mut out, setting, figures);
     out.push_str(html::END);
@@ -91,7 +88,7 @@ fn cards(out: &mut String, rows: &[Row<'_>; 4]) {
     for (title, row, permille) in [
         (title.as_str(), small, slowest),
         ("First request of a visit, P50", first, 500),
-        ("Page of 11 files, P50", page, 500),
+        ("The whole page, P50", page, 500),
     ] {
         let Some(change) = row.change(permille) else { continue };
         let times = [row.h2, row.h3].map(|side| time(side.permille(permille)));

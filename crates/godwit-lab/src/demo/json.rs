@@ -30,6 +30,7 @@ pub(super) fn text(setting: &Setting, figures: &Figures) -> String {
         "tcp": "kernel",
         "tcp_about": setting.control,
         "visitors": setting.visitors,
+        "files_on_page": setting.objects,
         "seconds": setting.seconds,
         "seed": setting.seed,
         "packets_lost": setting.lost_share(),

@@ -33,7 +33,7 @@ pub(super) enum Kind {
     First,
     /// A later small request on the same connection.
     Later,
-    /// A page with everything on it: eleven requests that count as one.
+    /// A page with everything on it: many requests that count as one.
     Page,
 }
 
@@ -265,7 +265,7 @@ impl Figures {
             Row { key: "all", name: "small requests", h2: &h2.all, h3: &h3.all },
             Row { key: "first", name: "  first of a visit", h2: &h2.first, h3: &h3.first },
             Row { key: "later", name: "  later ones", h2: &h2.later, h3: &h3.later },
-            Row { key: "page", name: "page of 11 files", h2: &h2.page, h3: &h3.page },
+            Row { key: "page", name: "the whole page", h2: &h2.page, h3: &h3.page },
         ]
     }
 }

@@ -12,6 +12,8 @@ use super::preset::{Conditions, Preset};
 pub struct Setting {
     pub(super) preset: Preset,
     pub(super) conditions: Conditions,
+    /// How many files the page needs besides itself.
+    pub(super) objects: u16,
     /// The congestion control of the kernel's TCP.
     pub(super) control: String,
     pub(super) visitors: u16,
@@ -64,6 +66,7 @@ pub(super) mod tests {
         Setting {
             preset: Preset::Mobile,
             conditions: Preset::Mobile.conditions(),
+            objects: crate::demo::site::FEW_OBJECTS,
             control: "cubic".to_owned(),
             visitors: 91,
             seconds: 40,

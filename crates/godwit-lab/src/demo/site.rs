@@ -16,9 +16,11 @@ use godwit_text::unix_now;
 pub(super) const NAME: &str = "localhost";
 /// Small answers as an application asks for them, in bytes.
 const API: [usize; 8] = [1_000, 2_000, 3_000, 1_500, 6_000, 10_000, 4_000, 8_000];
-/// The page, and what it needs besides.
+/// The page, and what it needs besides: files of these sizes in turn.
 const PAGE: usize = 20_000;
 const OBJECTS: [usize; 10] = [2_000, 3_000, 5_000, 8_000, 10_000, 12_000, 15_000, 20_000, 30_000, 40_000];
+/// How many files a page needs besides if nobody says otherwise.
+pub(super) const FEW_OBJECTS: u16 = OBJECTS.len() as u16;
 
 /// Paths of the site.
 pub(super) fn api(number: usize) -> String {
@@ -27,8 +29,20 @@ pub(super) fn api(number: usize) -> String {
 
 pub(super) const PAGE_PATH: &str = "/page.html";
 
-pub(super) fn objects() -> impl Iterator<Item = String> {
-    (0..OBJECTS.len()).map(|number| format!("/object/{number}.bin"))
+/// What a page needs besides.
+pub(super) fn objects(count: u16) -> impl Iterator<Item = String> {
+    (0..count).map(|number| format!("/object/{number}.bin"))
+}
+
+/// How large each of them is, in bytes.
+fn object_sizes(count: u16) -> impl Iterator<Item = usize> {
+    OBJECTS.into_iter().cycle().take(count.into())
+}
+
+/// A page with so many files on it: `11 files, 165 kB in all`.
+pub(super) fn page_in_words(objects: u16) -> String {
+    let kilobytes = (PAGE + object_sizes(objects).sum::<usize>()) / 1000;
+    format!("{} files, {kilobytes} kB in all", objects + 1)
 }
 
 /// The folder on disk, removed with the value.
@@ -39,14 +53,15 @@ pub(super) struct Site {
 }
 
 impl Site {
-    pub(super) fn make() -> Result<Site, Error> {
+    /// A site whose page needs so many files besides.
+    pub(super) fn make(objects: u16) -> Result<Site, Error> {
         let name = format!("godwit-demo-{}-{}", std::process::id(), unix_now());
         let folder = std::env::temp_dir().join(name);
         let made = rcgen::generate_simple_self_signed([NAME.to_owned()])
             .map_err(|error| Error::new(format!("cannot make a certificate: {error}")))?;
         let certificate = made.cert.der().clone();
         let site = Site { folder, certificate };
-        let written = site.write(&made.cert.pem(), &made.signing_key.serialize_pem());
+        let written = site.write(&made.cert.pem(), &made.signing_key.serialize_pem(), objects);
         written.map_err(|error| {
             let remedy = "make room there, or set TMPDIR to another folder";
             Error::file("cannot write the site into", &site.folder, plain(&error), remedy)
@@ -54,7 +69,7 @@ impl Site {
         Ok(site)
     }
 
-    fn write(&self, certificate: &str, key: &str) -> std::io::Result<()> {
+    fn write(&self, certificate: &str, key: &str, count: u16) -> std::io::Result<()> {
         let mut private = std::fs::DirBuilder::new();
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut private, 0o700);
@@ -74,7 +89,7 @@ impl Site {
             file(&api(number), len)?;
         }
         file(PAGE_PATH, PAGE)?;
-        objects().zip(OBJECTS).try_for_each(|(path, len)| file(&path, len))
+        objects(count).zip(object_sizes(count)).try_for_each(|(path, len)| file(&path, len))
     }
 
     fn root(&self) -> PathBuf {
@@ -166,13 +181,22 @@ mod tests {
 
     #[test]
     fn the_site_is_written_and_removed() {
-        let site = Site::make().unwrap();
+        let site = Site::make(12).unwrap();
         let (root, folder) = (site.root(), site.folder.clone());
-        for (path, len) in objects().zip(OBJECTS).chain([(api(0), API[0]), (PAGE_PATH.to_owned(), PAGE)]) {
+        let object = |number: usize| (format!("/object/{number}.bin"), OBJECTS[number % 10]);
+        for (path, len) in [(api(0), API[0]), (PAGE_PATH.to_owned(), PAGE), object(0), object(9), object(11)]
+        {
             let written = std::fs::metadata(root.join(path.trim_start_matches('/'))).unwrap();
             assert_eq!(written.len(), len as u64, "{path}");
         }
+        assert!(!root.join("object/12.bin").exists());
         drop(site);
         assert!(!folder.exists());
+    }
+
+    #[test]
+    fn pages_are_described() {
+        assert_eq!(page_in_words(FEW_OBJECTS), "11 files, 165 kB in all");
+        assert_eq!(page_in_words(100), "101 files, 1470 kB in all");
     }
 }

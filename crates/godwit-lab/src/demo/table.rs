@@ -10,9 +10,10 @@ use godwit_text::Style;
 /// What is demonstrated, before anything is measured.
 pub(super) fn heading(setting: &Setting, style: Style) -> String {
     format!(
-        "{} The same site over HTTP/2 and HTTP/3, {} visitors each at a time.\nLink: {}.\n{}\n\n",
+        "{} The same site over HTTP/2 and HTTP/3, {} visitors each at a time.\nPage: {}.\nLink: {}.\n{}\n\n",
         style.bold("godwit demo."),
         setting.visitors,
+        super::site::page_in_words(setting.objects),
         setting.conditions.in_words(),
         setting.tcp_in_words(),
     )

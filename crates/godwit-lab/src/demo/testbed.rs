@@ -17,6 +17,8 @@ pub struct Options {
     pub preset: Preset,
     /// The link in figures: the preset's, or others.
     pub conditions: Conditions,
+    /// How many files the page needs besides itself.
+    pub objects: u16,
     /// How long visitors come.
     pub seconds: u64,
     /// The number that all chances of the link follow from.
@@ -28,10 +30,11 @@ pub struct Options {
 }
 
 impl Options {
-    /// A preset as it is, for 40 seconds.
+    /// A preset as it is, for 40 seconds, with 10 files on the page.
     #[must_use]
     pub fn new(preset: Preset, program: PathBuf) -> Options {
-        Options { preset, conditions: preset.conditions(), seconds: 40, seed: 1, tcp: None, program }
+        let (conditions, objects) = (preset.conditions(), super::site::FEW_OBJECTS);
+        Options { preset, conditions, objects, seconds: 40, seed: 1, tcp: None, program }
     }
 }
 
@@ -67,14 +70,14 @@ impl Testbed {
         let server_device = purpose.enter_server()?;
         let use_wanted = || options.tcp.as_deref().map_or(Ok(()), namespaces::use_congestion_control);
         use_wanted()?;
-        let site = Site::make()?;
+        let site = Site::make(options.objects)?;
         let control =
             namespaces::congestion_control().unwrap_or_else(|_| "unknown congestion control".to_owned());
         let address = SocketAddr::from((namespaces::SERVER, PORT));
         let server = site.serve(&options.program, address)?;
         let client_device = purpose.enter_client()?;
         use_wanted()?;
-        let Options { preset, conditions, seconds, seed, .. } = *options;
+        let Options { preset, conditions, objects, seconds, seed, .. } = *options;
         let counters = Arc::<RelayCounters>::default();
         let links = VisitLinks::new(conditions.link(), seed);
         let relay = TunRelay::start(client_device, server_device, links, Arc::clone(&counters));
@@ -83,8 +86,8 @@ impl Testbed {
         })?;
         // What else the machine does would hold up HTTP/3, which is in this process, more than the kernel's TCP.
         let _ = godwit_os::urgency::run_before_others(1);
-        let visitors = super::visitors::number_of_visitors(&conditions);
-        let setting = Setting { preset, conditions, control, visitors, seconds, seed, counters };
+        let visitors = super::visitors::number_of_visitors(&conditions, objects);
+        let setting = Setting { preset, conditions, objects, control, visitors, seconds, seed, counters };
         let route = (IpAddr::V4(namespaces::CLIENT), address);
         Ok(Testbed { _relay: relay, _server: server, site, setting, route })
     }
@@ -112,7 +115,6 @@ impl Testbed {
     /// # Errors
     /// If their TLS cannot be set up.
     pub fn visitors(&self) -> Result<Visitors, Error> {
-        let Setting { visitors, seconds, .. } = self.setting;
-        Visitors::new(&self.site.certificate, self.route, visitors, seconds)
+        Visitors::new(&self.site.certificate, self.route, &self.setting)
     }
 }

@@ -1,6 +1,6 @@
 //! Who visits the site: for each protocol the same number of people, each making one visit after another.
 //!
-//! A visit opens a connection, makes six small requests one after the other, loads a page and then the ten files on it
+//! A visit opens a connection, makes six small requests one after the other, loads a page and then the files on it, all
 //! at once, makes three more small requests, and goes. Sessions are not resumed: everybody comes for the first time.
 //! The same visit over the other protocol comes from the same client port, and so over a link with the same random
 //! choices.
@@ -26,6 +26,7 @@ use tokio_rustls::TlsConnector;
 
 use super::preset::Conditions;
 use super::samples::{Figures, Kind, Protocol, Recorder};
+use super::setting::Setting;
 use super::site::{self, NAME};
 use crate::Error;
 use godwit::crypto_provider;
@@ -35,8 +36,8 @@ use godwit_text::instant_now;
 const PORTS: std::ops::Range<u16> = 10_000..32_000;
 /// Requests per second that all visitors of a protocol make, about: more would measure the machine.
 const PACE: f64 = 400.0;
-/// Requests in a visit, and about how many round trips it takes without loss.
-const REQUESTS: f64 = 20.0;
+/// Requests in a visit besides those for what is on the page, and about how many round trips it takes without loss.
+const REQUESTS: f64 = 10.0;
 const ROUND_TRIPS: f64 = 16.0;
 const FEWEST: u16 = 4;
 const MOST: u16 = 100;
@@ -46,9 +47,9 @@ const HANDSHAKE: Duration = Duration::from_secs(30);
 const AFTERWARDS: Duration = Duration::from_secs(12);
 
 /// How many visit at the same time over each protocol.
-pub(super) fn number_of_visitors(conditions: &Conditions) -> u16 {
+pub(super) fn number_of_visitors(conditions: &Conditions, objects: u16) -> u16 {
     let visit = conditions.rtt.as_secs_f64() * ROUND_TRIPS;
-    (PACE * visit / REQUESTS).round().clamp(f64::from(FEWEST), f64::from(MOST)) as u16
+    (PACE * visit / (REQUESTS + f64::from(objects))).round().clamp(f64::from(FEWEST), f64::from(MOST)) as u16
 }
 
 /// Where and how the site is visited, by everybody.
@@ -57,6 +58,8 @@ pub struct Visitors {
     target: SocketAddr,
     local: IpAddr,
     count: u16,
+    /// Files on the page.
+    objects: u16,
     recorder: Recorder,
     tls: TlsConnector,
     quic: ClientConfig,
@@ -67,8 +70,7 @@ impl Visitors {
     pub(super) fn new(
         certificate: &CertificateDer<'static>,
         (local, target): (IpAddr, SocketAddr),
-        count: u16,
-        seconds: u64,
+        setting: &Setting,
     ) -> Result<Visitors, Error> {
         let failed =
             |error: &dyn std::fmt::Display| Error::new(format!("cannot prepare the visitors: {error}"));
@@ -87,11 +89,12 @@ impl Visitors {
         Ok(Visitors {
             target,
             local,
-            count,
+            count: setting.visitors,
+            objects: setting.objects,
             recorder: Recorder::default(),
             tls: TlsConnector::from(Arc::new(tls)),
             quic: quic.build().map_err(|error| failed(&error))?,
-            until: instant_now() + Duration::from_secs(seconds),
+            until: instant_now() + Duration::from_secs(setting.seconds),
         })
     }
 
@@ -175,7 +178,8 @@ impl Visitors {
         let page = self.recorder.begin(protocol, Kind::Page);
         let loaded = async {
             session.get(site::PAGE_PATH).await?;
-            all(site::objects().map(|path| async move { session.get(&path).await }).collect()).await
+            all(site::objects(self.objects).map(|path| async move { session.get(&path).await }).collect())
+                .await
         };
         match loaded.await {
             Ok(()) => page.done(),
@@ -323,10 +327,11 @@ mod tests {
 
     #[test]
     fn their_number_suits_the_link() {
-        let of = |preset: Preset| number_of_visitors(&preset.conditions());
+        let of = |preset: Preset| number_of_visitors(&preset.conditions(), site::FEW_OBJECTS);
         assert_eq!(of(Preset::Mobile), MOST);
         assert_eq!(of(Preset::Wifi), 6);
         assert_eq!(of(Preset::Satellite), MOST);
+        assert_eq!(number_of_visitors(&Preset::Wifi.conditions(), 500), FEWEST);
     }
 
     #[tokio::test]
