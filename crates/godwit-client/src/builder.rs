@@ -1,8 +1,7 @@
 //! What a client is built with.
 
-use std::collections::BTreeMap;
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,8 +9,13 @@ use std::time::Duration;
 use godwit::resumption::FileSessionStore;
 
 use crate::client::{Client, Defaults};
+#[cfg(feature = "dns")]
+use crate::dns::{Dns, Means, Whom};
 use crate::memory::Memory;
-use crate::network::{Family, Network, NetworkOptions};
+#[cfg(not(feature = "dns"))]
+use crate::names::Names;
+use crate::names::{Family, Pinned, RESOLUTION_DELAY};
+use crate::network::{Network, NetworkOptions};
 use crate::proxy::{Proxies, Proxy};
 use crate::server::Versions;
 use crate::trust::{Roots, RootsError, Trust};
@@ -39,7 +43,10 @@ pub struct ClientBuilder {
     memory: MemoryPlace,
     sessions: Option<PathBuf>,
     early_data: bool,
-    known: BTreeMap<String, Vec<SocketAddr>>,
+    pinned: Pinned,
+    #[cfg(feature = "dns")]
+    dns: Dns,
+    resolution_delay: Duration,
 }
 
 #[derive(Debug, Default)]
@@ -89,6 +96,13 @@ pub enum BuildError {
         /// What is wrong with it.
         problem: String,
     },
+    /// A URL for DNS over HTTPS that cannot be used.
+    Dns {
+        /// The URL.
+        url: String,
+        /// What is wrong with it.
+        problem: String,
+    },
     /// The file of [`ClientBuilder::memory_file`] is something else.
     MemoryFile {
         /// The file.
@@ -103,6 +117,9 @@ impl fmt::Display for BuildError {
         match self {
             BuildError::Roots(error) => error.fmt(formatter),
             BuildError::Proxy { name, problem } => write!(formatter, "{name}: {problem}"),
+            BuildError::Dns { url, problem } => {
+                write!(formatter, "DNS over HTTPS at {}: {problem}", url.escape_debug())
+            }
             BuildError::Tls(problem) => formatter.write_str(problem),
             BuildError::MemoryFile { file, problem } => write!(
                 formatter,
@@ -141,7 +158,10 @@ impl Default for ClientBuilder {
             memory: MemoryPlace::None,
             sessions: None,
             early_data: false,
-            known: BTreeMap::new(),
+            pinned: Pinned::default(),
+            #[cfg(feature = "dns")]
+            dns: Dns::default(),
+            resolution_delay: RESOLUTION_DELAY,
         }
     }
 }
@@ -195,7 +215,47 @@ impl ClientBuilder {
         host: impl Into<String>,
         addresses: impl IntoIterator<Item = SocketAddr>,
     ) -> ClientBuilder {
-        self.known.insert(host.into().to_ascii_lowercase(), addresses.into_iter().collect());
+        self.pinned.hosts.insert(host.into().to_ascii_lowercase(), addresses.into_iter().collect());
+        self
+    }
+
+    /// Reaches `host` at this address where a URL names this port, in place of what DNS would say: the HTTPS record of
+    /// such a host is not asked for either. Several are tried in their order.
+    pub fn resolve(mut self, host: impl Into<String>, port: u16, address: IpAddr) -> ClientBuilder {
+        let key = (host.into().to_ascii_lowercase(), port);
+        self.pinned.ports.entry(key).or_default().push(address);
+        self
+    }
+
+    /// Whether DNS is asked for HTTPS records too (RFC 9460), by which the very first request to a server can go over
+    /// HTTP/3. The question goes to the name servers that the system is set to, beside that for addresses, which does
+    /// not wait for it for longer than [`ClientBuilder::resolution_delay`]. Default true, with the feature `dns`; without it they are never asked for.
+    #[cfg(feature = "dns")]
+    pub fn https_records(mut self, asked: bool) -> ClientBuilder {
+        self.dns.records = asked;
+        self
+    }
+
+    /// How long a server's addresses wait for its HTTPS record, where the name server has answered in time before. Default
+    /// 50 ms.
+    #[cfg(feature = "dns")]
+    pub fn resolution_delay(self, limit: Duration) -> ClientBuilder {
+        ClientBuilder { resolution_delay: limit, ..self }
+    }
+
+    /// Asks this name server, in place of what the system does (`/etc/hosts` included).
+    #[cfg(feature = "dns")]
+    pub fn dns_server(mut self, server: SocketAddr) -> ClientBuilder {
+        self.dns.whom = Whom::Server(server);
+        self
+    }
+
+    /// Asks for names by DNS over HTTPS (RFC 8484) at this URL, `https://dns.example/dns-query`, in place of what the
+    /// system does (`/etc/hosts` included). The server of the URL is found as the system does, or by
+    /// [`ClientBuilder::resolve`].
+    #[cfg(feature = "dns")]
+    pub fn dns_over_https(mut self, url: impl Into<String>) -> ClientBuilder {
+        self.dns.whom = Whom::Https(url.into());
         self
     }
 
@@ -277,17 +337,31 @@ impl ClientBuilder {
                 Memory::in_file(file.clone()).map_err(|problem| BuildError::MemoryFile { file, problem })?
             }
         };
+        let (trust, proxies) = (self.trust.build()?, self.proxy.build()?);
+        #[cfg(feature = "dns")]
+        let names = {
+            let means = Means {
+                trust: trust.clone(),
+                proxies: proxies.clone(),
+                pinned: self.pinned,
+                family: self.family,
+                connect_timeout: self.connect_timeout,
+            };
+            self.dns.names(means).map_err(|(url, problem)| BuildError::Dns { url, problem })?
+        };
+        #[cfg(not(feature = "dns"))]
+        let names = Names::new(None, None, self.pinned, self.family);
         let network = Network::new(NetworkOptions {
-            trust: self.trust.build()?,
-            family: self.family,
+            trust,
             connect_timeout: self.connect_timeout,
             failures_hold: self.failures_hold,
             idle_timeout: self.idle_timeout,
-            proxies: self.proxy.build()?,
+            proxies,
             memory,
             sessions: self.sessions.map(|file| Arc::new(FileSessionStore::open(&file))),
             early_data: self.early_data,
-            known: self.known,
+            names,
+            resolution_delay: self.resolution_delay,
         });
         Ok(Client::new(network, self.defaults))
     }

@@ -1,6 +1,7 @@
 //! An HTTP client over HTTP/3, HTTP/2 and HTTP/1.1 that finds out by itself which of them works best.
 //!
-//! Where a server has offered HTTP/3 (`Alt-Svc`, RFC 7838; see [`alt_svc`]), QUIC and TCP are raced, with a head start
+//! Where a server has offered HTTP/3 (`Alt-Svc`, RFC 7838; see [`alt_svc`]), or its HTTPS record does (RFC 9460, with the
+//! feature `dns`), QUIC and TCP are raced, with a head start
 //! for QUIC that is no longer than it needs where UDP works. That QUIC does not work is concluded from evidence only:
 //! silence over UDP while TCP had no difficulty; nobody waits for it longer than a round trip, and what was found out
 //! is remembered for each network. Connections are made as RFC 8305 has it (happy eyeballs), pooled for each origin
@@ -31,14 +32,14 @@
 //! [`download`] fetches URLs into files, and goes on where an earlier run stopped. [`trust`] is about certificates,
 //! [`dial`] about connections of bytes for those who speak HTTP on them by themselves. These two and [`alt_svc`] are
 //! what there is without the feature `client`. Cryptography is by aws-lc-rs (feature `aws-lc-rs`, a default) or by ring
-//! (`ring`, without the default features).
+//! (`ring`, without the default features). HTTPS records and DNS over HTTPS are there with the feature `dns`.
 //!
 //! # Inside
 //! A request (`exchange`) asks its `server` for a share in a connection, a `session`: one interface for all protocols.
-//! The server makes its connections by way of the `network` (`connect`: TCP, TLS and QUIC to one address after the
-//! other) and of the `race`, as the `memory` advises. Connections over UDP are watched (`vigil`) while they are in use, and
-//! responses go on elsewhere when theirs dies (`lifeline`); what is concluded from what is seen stands in `decision`. `explain`
-//! puts into words why something failed.
+//! The server makes its connections by way of the `network` (`names`: places for names, from whom `dns` says; `connect`:
+//! TCP, TLS and QUIC to one address after the other) and of the `race`, as the `memory` advises. Connections over UDP are
+//! watched (`vigil`) while they are in use, and responses go on elsewhere when theirs dies (`lifeline`); what is concluded
+//! from what is seen stands in `decision`. `explain` puts into words why something failed.
 
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
 #![deny(clippy::indexing_slicing)]
@@ -56,6 +57,8 @@ mod connect;
 #[cfg(feature = "client")]
 mod decision;
 pub mod dial;
+#[cfg(feature = "dns")]
+mod dns;
 #[cfg(feature = "client")]
 pub mod download;
 #[cfg(feature = "client")]
@@ -68,6 +71,8 @@ mod explain;
 mod lifeline;
 #[cfg(feature = "client")]
 mod memory;
+#[cfg(feature = "client")]
+mod names;
 #[cfg(feature = "client")]
 mod network;
 #[cfg(feature = "client")]
@@ -109,7 +114,7 @@ pub use client::Client;
 #[cfg(feature = "client")]
 pub use error::{Error, ErrorKind, Remedy, Tried, TriedOutcome};
 #[cfg(feature = "client")]
-pub use network::Family;
+pub use names::Family;
 #[cfg(feature = "client")]
 pub use request::RequestBuilder;
 #[cfg(feature = "client")]

@@ -1,6 +1,5 @@
 //! The way to servers: names become addresses, and those are tried one after the other, over UDP or TCP.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -9,16 +8,17 @@ use std::time::{Duration, Instant};
 use godwit::http3::{self, Client};
 use godwit::resumption::FileSessionStore;
 use godwit::{ClientConfig, ClientConfigBuilder, ConfigError, Endpoint, TransportConfig};
-use godwit_text::{instant_now, plain_error};
+use godwit_text::{instant_now, unix_now};
 use tokio::time::timeout;
 
 use crate::connect::quic::{self, Evidence};
 use crate::connect::tcp::{self, KEEP_ALIVE, Offer, TcpLink};
 use crate::connect::tunnel::Tunnel;
 use crate::connect::{Blame, NoTunnel, Refusal, most_telling, race_addresses};
-use crate::error::{Error, ErrorKind, Remedy, Tried};
+use crate::error::{Error, ErrorKind, Tried};
 use crate::explain;
 use crate::memory::{Memory, NetworkId};
+use crate::names::{Names, Places, Said};
 use crate::proxy::{Proxies, Proxy};
 use crate::target::Origin;
 use crate::trust::{Refused, Trust};
@@ -33,7 +33,6 @@ const BETWEEN_PORTS: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(crate) struct Network {
     trust: Trust,
-    family: Family,
     connect_timeout: Duration,
     v4: OnceLock<Endpoint>,
     v6: OnceLock<Endpoint>,
@@ -43,7 +42,8 @@ pub(crate) struct Network {
     failures_hold: Duration,
     idle_timeout: Duration,
     proxies: Proxies,
-    known: BTreeMap<String, Vec<SocketAddr>>,
+    names: Names,
+    resolution_delay: Duration,
     /// When connections last moved to another port.
     new_port: Mutex<Option<Instant>>,
 }
@@ -52,7 +52,6 @@ pub(crate) struct Network {
 #[derive(Debug)]
 pub(crate) struct NetworkOptions {
     pub(crate) trust: Trust,
-    pub(crate) family: Family,
     pub(crate) connect_timeout: Duration,
     pub(crate) memory: Memory,
     pub(crate) sessions: Option<Arc<FileSessionStore>>,
@@ -62,21 +61,9 @@ pub(crate) struct NetworkOptions {
     /// How long a connection without requests is kept.
     pub(crate) idle_timeout: Duration,
     pub(crate) proxies: Proxies,
-    /// Where hosts are, of which DNS is not asked.
-    pub(crate) known: BTreeMap<String, Vec<SocketAddr>>,
-}
-
-/// Which addresses are used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Family {
-    /// Those that the system gives, in its order, the two families in turn.
-    #[default]
-    Any,
-    /// Those of IPv4.
-    V4,
-    /// Those of IPv6.
-    V6,
+    pub(crate) names: Names,
+    /// How long addresses wait for records.
+    pub(crate) resolution_delay: Duration,
 }
 
 /// Where a server is.
@@ -84,6 +71,10 @@ pub enum Family {
 pub(crate) struct Found {
     /// At least one.
     pub(crate) addresses: Vec<SocketAddr>,
+    /// Those that are tried over TCP, in this order: at least one.
+    pub(crate) tcp: Vec<SocketAddr>,
+    /// What DNS says besides, where it was asked and has answered in time.
+    pub(crate) said: Option<Arc<Said>>,
     /// What it took to find out.
     pub(crate) dns: Duration,
     /// When that was.
@@ -116,7 +107,6 @@ impl Network {
     pub(crate) fn new(options: NetworkOptions) -> Network {
         let NetworkOptions {
             trust,
-            family,
             connect_timeout,
             memory,
             sessions,
@@ -124,11 +114,11 @@ impl Network {
             failures_hold,
             idle_timeout,
             proxies,
-            known,
+            names,
+            resolution_delay,
         } = options;
         Network {
             trust,
-            family,
             connect_timeout,
             v4: OnceLock::new(),
             v6: OnceLock::new(),
@@ -138,7 +128,8 @@ impl Network {
             failures_hold,
             idle_timeout,
             proxies,
-            known,
+            names,
+            resolution_delay,
             new_port: Mutex::default(),
         }
     }
@@ -168,34 +159,60 @@ impl Network {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks up the addresses of `origin`, or of the proxy before it.
-    ///
-    /// # Errors
-    /// If there is none.
-    pub(crate) async fn find_origin(&self, origin: &Origin) -> Result<Found, Error> {
-        match self.proxy(origin) {
-            Some(proxy) => {
-                let found = self.find(origin, &proxy.host, proxy.port).await;
-                found.map_err(|error| error.through(proxy))
-            }
-            None => self.find(origin, &origin.host, origin.port).await,
-        }
+    /// Who finds places for names.
+    pub(crate) fn names(&self) -> &Names {
+        &self.names
     }
 
-    /// Looks up the addresses of `host`, which is `origin`'s or that of an alternative.
+    /// Finds `origin`, or the proxy before it.
+    ///
+    /// # Errors
+    /// If there is no address.
+    pub(crate) async fn find_origin(&self, origin: &Origin) -> Result<Found, Error> {
+        if let Some(proxy) = self.proxy(origin) {
+            let found = self.find(origin, &proxy.host, proxy.port).await;
+            return found.map_err(|error| error.through(proxy));
+        }
+        let patience = |address| self.patience(&NetworkId::towards(address));
+        let on_missed = |address| self.memory().on_records_missed(&NetworkId::towards(address), unix_now());
+        self.timed(&origin.host, self.names.find(origin, patience, on_missed)).await
+    }
+
+    /// Looks up the addresses of `host`, which is an alternative of `origin`'s.
     ///
     /// # Errors
     /// If there is none.
     pub(crate) async fn find(&self, origin: &Origin, host: &str, port: u16) -> Result<Found, Error> {
+        let asked = async {
+            let addresses = self.names.addresses(origin, host, port).await?;
+            Ok(Places { tcp: addresses.clone(), addresses, said: None })
+        };
+        self.timed(host, asked).await
+    }
+
+    async fn timed(
+        &self,
+        host: &str,
+        found: impl Future<Output = Result<Places, Error>>,
+    ) -> Result<Found, Error> {
         let begun = instant_now();
-        let addresses = match timeout(self.connect_timeout, self.resolve(origin, host, port)).await {
-            Ok(addresses) => addresses?,
+        let Places { addresses, tcp, said } = match timeout(self.connect_timeout, found).await {
+            Ok(places) => places?,
             Err(_) => return Err(explain::slow_dns(host, self.connect_timeout)),
         };
         let dns = begun.elapsed();
         let network = addresses.first().map(|address| NetworkId::towards(*address));
         let network = network.ok_or_else(|| explain::unknown_host(host, "it has no address"))?;
-        Ok(Found { addresses, dns, at: begun, network })
+        Ok(Found { addresses, tcp, said, dns, at: begun, network })
+    }
+
+    /// How long addresses wait for records: not at all where the last question had no answer in time.
+    fn patience(&self, here: &NetworkId) -> Duration {
+        let mut memory = self.memory();
+        if self.names.take_heard() {
+            memory.on_records_answered(here);
+        }
+        if memory.awaits_records(here, unix_now()) { self.resolution_delay } else { Duration::ZERO }
     }
 
     /// Connects to `origin` for HTTP/3. What comes back before that is noted in `evidence`.
@@ -339,35 +356,6 @@ impl Network {
         };
         let network = NetworkId::towards(*address).number();
         config.sessions(Arc::clone(sessions) as _).network(network).early_data(self.early_data).build()
-    }
-
-    async fn resolve(&self, origin: &Origin, host: &str, port: u16) -> Result<Vec<SocketAddr>, Error> {
-        let found: Vec<SocketAddr> = match (self.known.get(host), host.parse::<IpAddr>()) {
-            (Some(known), _) => known.clone(),
-            // An IPv4 address in IPv6 notation is reached over IPv4: IPv6 sockets here do IPv6 only.
-            (None, Ok(address)) => vec![SocketAddr::new(address.to_canonical(), port)],
-            (None, Err(_)) => {
-                let found = tokio::net::lookup_host((host, port)).await;
-                found.map_err(|error| explain::unknown_host(host, &plain_error(&error)))?.collect()
-            }
-        };
-        let mut addresses: Vec<SocketAddr> = Vec::new();
-        for address in found {
-            let wanted = match self.family {
-                Family::Any => true,
-                Family::V4 => address.is_ipv4(),
-                Family::V6 => address.is_ipv6(),
-            };
-            if wanted && !addresses.contains(&address) {
-                addresses.push(address);
-            }
-        }
-        match (addresses.is_empty(), self.family) {
-            (false, _) => Ok(addresses),
-            (true, Family::Any) => Err(explain::unknown_host(host, "it has no address")),
-            (true, Family::V4) => Err(explain::no_address_of(origin, "IPv4", Remedy::AllowIpv6)),
-            (true, Family::V6) => Err(explain::no_address_of(origin, "IPv6", Remedy::AllowIpv4)),
-        }
     }
 
     /// The socket for addresses like this one. There is one for each family: where there is no IPv6, IPv4 works.

@@ -20,6 +20,7 @@ use crate::connect::Blame;
 use crate::connect::tcp::{Offer, Sender, TcpFacts, TcpLink};
 use crate::error::{Error, ErrorKind};
 use crate::memory::{Approach, Http3Place, NetworkId};
+use crate::names::Said;
 use crate::network::{ConnectFailure, Connected, Found, Network};
 use crate::proxy::Proxy;
 use crate::race::{Attempt, HeadStart, Winner, contest};
@@ -257,6 +258,24 @@ impl Server {
         self.versions == Versions::Auto && self.origin.secure && network.proxy(&self.origin).is_none()
     }
 
+    /// How it should be reached, by what it has offered and what DNS says of it.
+    fn approach(&self, network: &Network, here: &NetworkId) -> Approach {
+        let said = network.names().known(&self.origin);
+        let record = said.as_ref().and_then(|said| said.http3()).map(|service| Http3Place {
+            host: service.target.clone().unwrap_or_else(|| self.origin.host.clone()),
+            port: service.port.unwrap_or(self.origin.port),
+            by_record: true,
+        });
+        let (mut memory, now) = (network.memory(), unix_now());
+        let approach = memory.approach_by(&self.origin, here, record, now);
+        if let Approach::Ahead(place, _) | Approach::Together(place, _) = &approach
+            && place.by_record
+        {
+            memory.on_record(&self.origin, here, place, now);
+        }
+        approach
+    }
+
     /// HTTP/3 did not do although there was this connection: it is left alone for a while.
     pub(crate) fn distrust_http3(&self, network: &Network, connection: Http3Number) {
         // Of several requests that fail on one connection the first says so, and another connection is not meant.
@@ -331,8 +350,9 @@ impl Server {
                 return Err(Error::of_origin(ErrorKind::Connect, text));
             }
             Versions::Http3 => {
+                let places = network.names().http3_places(&self.origin, &found.addresses).await;
                 let connected =
-                    network.http3(&self.origin, &found.addresses, &Arc::default()).await.map_err(in_words)?;
+                    network.http3(&self.origin, &places, &Arc::default()).await.map_err(in_words)?;
                 let reason = how_asked(&connected.link.connection());
                 let vigil = Vigil::new(network, None);
                 *self.http3() = Some(Http3::new(connected.link, None, reason.into(), vigil));
@@ -344,7 +364,7 @@ impl Server {
                     Versions::Http2 => Offer::Http2,
                     _ => Offer::Either,
                 };
-                let connected = network.tcp(&self.origin, &found.addresses, offer).await.map_err(in_words)?;
+                let connected = network.tcp(&self.origin, &found.tcp, offer).await.map_err(in_words)?;
                 return Ok(self.on_tcp(network, connections, connected, found.dns, "as asked".into()).await);
             }
             Versions::Auto => match self.connect_auto(network, connections, &found).await? {
@@ -368,13 +388,13 @@ impl Server {
         found: &Found,
     ) -> Result<Result<Duration, (Connected<TcpLink>, Arc<str>)>, Error> {
         let approach = match self.may_race(network) {
-            true => network.memory().approach(&self.origin, &found.network, unix_now()),
+            true => self.approach(network, &found.network),
             false => Approach::Unknown,
         };
         let mut why = String::new();
         let (alternative, head_start) = match approach {
             Approach::Ahead(alternative, rtt) => {
-                why.push_str("the server has offered HTTP/3");
+                why.push_str(who_offers(&alternative));
                 (alternative, HeadStart::after(rtt))
             }
             Approach::Together(alternative, doubt) => {
@@ -382,14 +402,16 @@ impl Server {
                 (alternative, HeadStart::NONE)
             }
             Approach::Unknown | Approach::Blocked(..) => {
-                let reason = why_tcp(&self.origin, &approach, network.proxy(&self.origin)).into();
-                let connected = network.tcp(&self.origin, &found.addresses, Offer::Either).await;
+                let reason =
+                    why_tcp(&self.origin, &approach, network.proxy(&self.origin), found.said.as_deref());
+                let reason = reason.into();
+                let connected = network.tcp(&self.origin, &found.tcp, Offer::Either).await;
                 return connected.map(|connected| Err((connected, reason))).map_err(in_words);
             }
         };
         let mut attempt = Attempt::begin(network, &self.origin, alternative, &found.addresses);
         let evidence = Arc::clone(&attempt.evidence);
-        let tcp = network.tcp(&self.origin, &found.addresses, Offer::Either);
+        let tcp = network.tcp(&self.origin, &found.tcp, Offer::Either);
         let raced = {
             let mut quic = Box::pin(attempt.ended());
             contest(&mut quic, tcp, head_start, || evidence.is_heard()).await
@@ -456,7 +478,7 @@ impl Server {
             Some(found) => found,
             None => network.find_origin(&self.origin).await?,
         };
-        let connected = network.tcp(&self.origin, &found.addresses, Offer::Http1).await.map_err(in_words)?;
+        let connected = network.tcp(&self.origin, &found.tcp, Offer::Http1).await.map_err(in_words)?;
         let fresh = Some((Duration::ZERO, connected.handshake));
         let TcpLink { sender, facts, .. } = connected.link;
         let session = match sender {
@@ -480,7 +502,7 @@ impl Server {
             return;
         }
         let Some(found) = &connections.found else { return };
-        let approach = network.memory().approach(&self.origin, &found.network, unix_now());
+        let approach = self.approach(network, &found.network);
         if let Approach::Ahead(alternative, _) | Approach::Together(alternative, _) = approach {
             connections.background =
                 Some(Attempt::begin(network, &self.origin, alternative, &found.addresses));
@@ -535,7 +557,7 @@ impl Server {
     /// How long the first answer may take on a connection that goes ahead of its handshake.
     fn patience(&self, network: &Network, connection: &Connection) -> Option<Duration> {
         let found = self.way().network.clone().filter(|_| is_early(connection))?;
-        let approach = network.memory().approach(&self.origin, &found, unix_now());
+        let approach = self.approach(network, &found);
         let Approach::Ahead(_, rtt) = approach else { return Some(Duration::ZERO) };
         Some(HeadStart::after(rtt).silent)
     }
@@ -595,7 +617,9 @@ impl Http3 {
         self.client.take_if(|client| client.is_closed());
         // Nothing new goes where nothing comes back.
         let client = self.client.clone().filter(|_| !self.vigil.is_suspect())?;
-        let alt_used = self.alternative.as_ref().and_then(|alternative| {
+        // What DNS says of a server is no alternative to it (RFC 9460 section 1.2).
+        let alternative = self.alternative.as_ref().filter(|alternative| !alternative.by_record);
+        let alt_used = alternative.and_then(|alternative| {
             HeaderValue::try_from(format!("{}:{}", bracketed(&alternative.host), alternative.port)).ok()
         });
         let is_new = std::mem::take(&mut self.is_new);
@@ -642,24 +666,33 @@ fn bracketed(host: &str) -> String {
     if host.contains(':') { format!("[{host}]") } else { host.to_owned() }
 }
 
-fn why_tcp(origin: &Origin, approach: &Approach, proxy: Option<&Proxy>) -> String {
+fn who_offers(place: &Http3Place) -> &'static str {
+    match place.by_record {
+        true => "the server's HTTPS record offers HTTP/3",
+        false => "the server has offered HTTP/3",
+    }
+}
+
+fn why_tcp(origin: &Origin, approach: &Approach, proxy: Option<&Proxy>, said: Option<&Said>) -> String {
     match approach {
         _ if proxy.is_some() => "HTTP/3 does not go through a proxy".to_owned(),
         Approach::Blocked(doubt, probe) => {
             format!("{doubt}, and is tried again after {}", http_date(*probe))
         }
         _ if !origin.secure => "http:// is not encrypted, HTTP/3 always is".to_owned(),
-        _ => "the server is not known to offer HTTP/3".to_owned(),
+        _ => match said {
+            Some(said) => format!("the server is not known to offer HTTP/3: {said}"),
+            None => "the server is not known to offer HTTP/3".to_owned(),
+        },
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
     use crate::memory::Memory;
-    use crate::network::{Family, NetworkOptions};
+    use crate::names::Names;
+    use crate::network::NetworkOptions;
     use crate::proxy::Proxies;
     use crate::trust::Trust;
 
@@ -670,7 +703,6 @@ mod tests {
     fn network() -> Network {
         Network::new(NetworkOptions {
             trust: Trust::Anybody,
-            family: Family::Any,
             connect_timeout: Duration::ZERO,
             memory: Memory::forgetful(),
             sessions: None,
@@ -678,7 +710,8 @@ mod tests {
             failures_hold: Duration::ZERO,
             idle_timeout: Duration::ZERO,
             proxies: Proxies::default(),
-            known: BTreeMap::new(),
+            names: Names::default(),
+            resolution_delay: Duration::ZERO,
         })
     }
 

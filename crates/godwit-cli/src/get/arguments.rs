@@ -1,7 +1,10 @@
 //! What `godwit get` takes.
 
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::str::FromStr;
 
+use godwit_client::Target;
 use godwit_client::download::Data;
 use godwit_text::typed;
 
@@ -146,6 +149,30 @@ pub(super) struct RepeatArguments {
     pub(super) fresh: bool,
 }
 
+/// Where a host is, as it is said on the command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Pin {
+    pub(super) host: String,
+    pub(super) port: u16,
+    pub(super) address: IpAddr,
+}
+
+impl FromStr for Pin {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Pin, String> {
+        let expected = || "expected HOST:PORT:ADDRESS, such as example.com:443:192.0.2.1".to_owned();
+        let (host, rest) = text.split_once(':').ok_or_else(expected)?;
+        let (port, address) = rest.split_once(':').ok_or_else(expected)?;
+        let target = Target::parse(&format!("https://{host}:{port}/")).map_err(|_| expected())?;
+        let inner = address.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(address);
+        let address = inner.parse().map_err(|_| {
+            format!("expected an IP address after HOST:PORT:, got {}", address.escape_debug())
+        })?;
+        Ok(Pin { host: target.origin().host.clone(), port: target.origin().port, address })
+    }
+}
+
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Connection")]
 pub(super) struct NetworkArguments {
@@ -177,6 +204,22 @@ pub(super) struct NetworkArguments {
     #[arg(long, conflicts_with_all = ["proxy", "http3"])]
     pub(super) env_proxy: bool,
 
+    /// Reach HOST at ADDRESS where a URL names PORT, without asking DNS; may be given several times
+    #[arg(long, value_name = "HOST:PORT:ADDRESS")]
+    pub(super) resolve: Vec<Pin>,
+
+    /// Ask for names by DNS over HTTPS at URL (https://HOST/dns-query); its own host may be given by --resolve
+    #[arg(long, value_name = "URL", conflicts_with = "dns")]
+    pub(super) doh_url: Option<String>,
+
+    /// Ask this name server rather than the system's
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub(super) dns: Option<SocketAddr>,
+
+    /// Do not ask DNS for HTTPS records, by which the first visit can go over HTTP/3
+    #[arg(long)]
+    pub(super) no_https_records: bool,
+
     /// Use IPv4 only
     #[arg(short = '4', long, conflicts_with = "ipv6")]
     pub(super) ipv4: bool,
@@ -184,4 +227,22 @@ pub(super) struct NetworkArguments {
     /// Use IPv6 only
     #[arg(short = '6', long)]
     pub(super) ipv6: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_pinned_to_addresses() {
+        let pin =
+            |text: &str| text.parse::<Pin>().map(|pin| format!("{} {} {}", pin.host, pin.port, pin.address));
+        assert_eq!(pin("Example.com:443:192.0.2.1").unwrap(), "example.com 443 192.0.2.1");
+        assert_eq!(pin("a:8443:2001:db8::1").unwrap(), "a 8443 2001:db8::1");
+        assert_eq!(pin("a:8443:[2001:db8::1]").unwrap(), "a 8443 2001:db8::1");
+        for wrong in ["", "a", "a:443", "a:0:192.0.2.1", "a:x:192.0.2.1", ":443:192.0.2.1"] {
+            assert!(pin(wrong).unwrap_err().contains("HOST:PORT:ADDRESS"), "{wrong}");
+        }
+        assert!(pin("a:443:b").unwrap_err().ends_with("after HOST:PORT:, got b"));
+    }
 }

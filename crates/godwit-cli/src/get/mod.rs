@@ -25,6 +25,7 @@ pub(crate) use arguments::Arguments;
 
 use crate::error::Failure;
 use crate::output::{self, printable};
+use arguments::Pin;
 use fetch::Job;
 use plan::Plan;
 use report::Report;
@@ -77,6 +78,16 @@ fn client(arguments: &Arguments) -> Result<Client, Failure> {
     if network.env_proxy {
         builder = builder.proxy_from_environment();
     }
+    for Pin { host, port, address } in &network.resolve {
+        builder = builder.resolve(host, *port, *address);
+    }
+    if let Some(server) = network.dns {
+        builder = builder.dns_server(server);
+    }
+    if let Some(url) = &network.doh_url {
+        builder = builder.dns_over_https(url);
+    }
+    builder = builder.https_records(!network.no_https_records);
     if network.insecure {
         builder = builder.danger_accept_any_certificate();
     }

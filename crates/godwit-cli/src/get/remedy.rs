@@ -75,6 +75,9 @@ pub(super) fn of_client(error: BuildError) -> Failure {
         BuildError::Proxy { name, problem } => {
             Failure::usage(format!("--env-proxy: {name} in the environment: {problem}"))
         }
+        BuildError::Dns { url, problem } => {
+            Failure::usage(format!("--doh-url {}: {problem}", url.escape_debug()))
+        }
         BuildError::MemoryFile { file, problem } => Failure::file(
             "memory of servers",
             &file,

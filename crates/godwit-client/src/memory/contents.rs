@@ -11,6 +11,9 @@ pub(super) const MAX_ORIGINS: usize = 1000;
 /// The most networks that are remembered; those of which nothing was learnt for longest are forgotten first.
 pub(super) const MAX_NETWORKS: usize = 100;
 
+/// For how long a name server that gave no answer in time is not waited for, in seconds; an answer ends that.
+pub(super) const MUTE_FOR: i64 = 7 * 86_400;
+
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Contents {
     /// By origin, as in a URL.
@@ -19,6 +22,9 @@ pub(super) struct Contents {
     /// By the name of the network.
     #[serde(default, rename = "places")]
     pub(super) networks: BTreeMap<String, UdpHistory>,
+    /// By the name of the network: when the name server there last gave no answer about HTTPS records in time.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) mute_resolvers: BTreeMap<String, i64>,
 }
 
 /// What is known of one server. Times are seconds since 1970.
@@ -31,6 +37,9 @@ pub(super) struct OriginEntry {
     pub(super) expires: i64,
     #[serde(default)]
     pub(super) persist: bool,
+    /// It is no offer of the server's own (`Alt-Svc`), only what is known of one that DNS made.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) of_record: bool,
     /// The network on which it was made.
     #[serde(rename = "place")]
     pub(super) network: String,
@@ -47,6 +56,8 @@ impl Contents {
         self.origins.retain(|_, entry| entry.expires > now);
         forget_lowest(&mut self.origins, MAX_ORIGINS, |entry| entry.expires);
         forget_lowest(&mut self.networks, MAX_NETWORKS, UdpHistory::last_change);
+        self.mute_resolvers.retain(|_, since| now.saturating_sub(*since) < MUTE_FOR);
+        forget_lowest(&mut self.mute_resolvers, MAX_NETWORKS, |since| *since);
     }
 }
 

@@ -5,6 +5,7 @@
 mod contents;
 mod file;
 mod network_id;
+mod records;
 mod udp_history;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,6 +42,8 @@ const MAX_CHANGED: usize = 2 * (contents::MAX_ORIGINS + contents::MAX_NETWORKS);
 pub(crate) struct Http3Place {
     pub(crate) host: String,
     pub(crate) port: u16,
+    /// DNS says so (RFC 9460), not the server itself.
+    pub(crate) by_record: bool,
 }
 
 /// How a server should be reached.
@@ -108,22 +111,42 @@ impl Memory {
         for key in &self.changed {
             overlay(&mut merged.origins, &self.contents.origins, key);
             overlay(&mut merged.networks, &self.contents.networks, key);
+            overlay(&mut merged.mute_resolvers, &self.contents.mute_resolvers, key);
         }
         merged.forget(now);
         self.changed.clear();
         file::write(path, &merged)
     }
 
-    /// How `origin` should be reached over `network`.
+    /// How `origin` should be reached over `network` by what it has offered itself.
+    #[cfg(test)]
     pub(crate) fn approach(&self, origin: &Origin, network: &NetworkId, now: i64) -> Approach {
-        let entry = self.contents.origins.get(&origin.to_string());
-        let Some(entry) = entry.filter(|entry| entry.expires > now) else { return Approach::Unknown };
-        let here = entry.network == network.0;
-        if !here && !entry.persist {
+        self.approach_by(origin, network, None, now)
+    }
+
+    /// How `origin` should be reached over `network`. What it has offered itself goes before what DNS says of it
+    /// (`record`).
+    pub(crate) fn approach_by(
+        &self,
+        origin: &Origin,
+        network: &NetworkId,
+        record: Option<Http3Place>,
+        now: i64,
+    ) -> Approach {
+        let entry = self.contents.origins.get(&origin.to_string()).filter(|entry| entry.expires > now);
+        let place = |entry: &OriginEntry| Http3Place {
+            host: entry.host.clone().unwrap_or_else(|| origin.host.clone()),
+            port: entry.port,
+            by_record: entry.of_record,
+        };
+        let is_offer =
+            |entry: &&OriginEntry| !entry.of_record && (entry.network == network.0 || entry.persist);
+        let Some(alternative) = entry.filter(is_offer).map(place).or(record) else {
             return Approach::Unknown;
-        }
-        let host = entry.host.clone().unwrap_or_else(|| origin.host.clone());
-        let alternative = Http3Place { host, port: entry.port };
+        };
+        let unknown = OriginEntry::default();
+        let entry = entry.filter(|entry| place(entry) == alternative).unwrap_or(&unknown);
+        let here = entry.network == network.0;
         let of_all = self.contents.networks.get(&network.0);
         let of_network = of_all.map_or(UdpState::Works, |udp| udp.state(now));
         let of_origin = if here { entry.udp.state(now) } else { UdpState::Works };
@@ -170,7 +193,7 @@ impl Memory {
                 }
                 let OriginEntry { rtt, udp, .. } = std::mem::take(entry);
                 let network = network.0.clone();
-                *entry = OriginEntry { host, port, expires, persist, network, rtt, udp };
+                *entry = OriginEntry { host, port, expires, persist, of_record: false, network, rtt, udp };
                 self.contents.forget(now);
                 self.on_change(key);
             }
@@ -229,8 +252,11 @@ impl Memory {
         self.changed.insert(key);
         if self.changed.len() > MAX_CHANGED {
             // What is forgotten here may stay in the file: it has its end there too.
-            let Contents { origins, networks } = &self.contents;
-            self.changed.retain(|key| origins.contains_key(key) || networks.contains_key(key));
+            let Contents { origins, networks, mute_resolvers } = &self.contents;
+            let is_known = |key: &String| {
+                origins.contains_key(key) || networks.contains_key(key) || mute_resolvers.contains_key(key)
+            };
+            self.changed.retain(is_known);
         }
     }
 }

@@ -2,7 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
+#[cfg(feature = "dns")]
+mod dns;
 mod http3;
+#[cfg(feature = "dns")]
+mod names;
 mod proxying;
 mod relay;
 mod requests;

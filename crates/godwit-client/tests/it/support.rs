@@ -24,6 +24,9 @@ use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio_rustls::TlsAcceptor;
 
+/// The names in its certificate.
+const NAMES: [&str; 3] = ["localhost", "first.test", "pinned.test"];
+
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     /// PEM.
@@ -42,11 +45,14 @@ struct Manner {
     alt_svc: Mutex<Option<String>>,
     /// New connections get no answer.
     is_stalled: AtomicBool,
+    /// It is a server of DNS over HTTPS too.
+    #[cfg(feature = "dns")]
+    zone: Mutex<Option<Arc<crate::dns::Zone>>>,
 }
 
 impl Server {
     pub(crate) async fn start(secure: bool) -> Server {
-        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        let made = rcgen::generate_simple_self_signed(NAMES.map(str::to_owned)).unwrap();
         let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
         let provider = Arc::new(godwit_tls::rustls_provider());
         let mut tls = rustls::ServerConfig::builder_with_provider(provider)
@@ -92,6 +98,12 @@ impl Server {
     /// Says from now on that HTTP/3 is at this port.
     pub(crate) fn advertise(&self, port: u16) {
         *self.manner.alt_svc.lock().unwrap() = Some(format!("h3=\":{port}\""));
+    }
+
+    /// Answers questions for names from now on.
+    #[cfg(feature = "dns")]
+    pub(crate) fn answer_names(&self, zone: Arc<crate::dns::Zone>) {
+        *self.manner.zone.lock().unwrap() = Some(zone);
     }
 
     /// Answers on no new connection from now on.
@@ -199,6 +211,14 @@ async fn advertising(
     request: Request<Incoming>,
     manner: Arc<Manner>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
+    #[cfg(feature = "dns")]
+    if request.uri().path() == "/dns-query" {
+        let zone = manner.zone.lock().unwrap().clone().unwrap();
+        let asked = request.into_body().collect().await.unwrap().to_bytes();
+        let answer = zone.answer(&asked, false).await.unwrap();
+        let response = Response::builder().header("content-type", "application/dns-message");
+        return Ok(response.body(Full::new(answer.into())).unwrap());
+    }
     let mut response = answer(request).await?;
     if let Some(alt_svc) = &*manner.alt_svc.lock().unwrap() {
         response.headers_mut().insert(ALT_SVC, alt_svc.parse().unwrap());
@@ -228,6 +248,10 @@ where
             let authorization = header(AUTHORIZATION.as_str()).unwrap_or_default();
             let host = header(HOST.as_str()).or(request.uri().authority().map(ToString::to_string));
             respond(StatusCode::OK, format!("{} {authorization}", host.unwrap()))
+        }
+        "/alternative" => {
+            let used = request.headers().get("alt-used").map(|value| value.to_str().unwrap().to_owned());
+            respond(StatusCode::OK, used.unwrap_or_else(|| "none".to_owned()))
         }
         "/redirect" => {
             let mut response = respond(StatusCode::FOUND, "elsewhere".to_owned());
