@@ -66,6 +66,42 @@ impl ConnectionHandle {
     }
 }
 
+impl ConnectionHandle {
+    /// Tries `attempt`; where that finds nothing, the task is woken when something of `topic` happens, for as long as
+    /// `ticket` is kept. Others do not depend on whether it looks then.
+    pub(crate) fn poll<T>(
+        &self,
+        ticket: &mut Option<Ticket>,
+        topic: Topic,
+        cx: &Context<'_>,
+        attempt: impl FnOnce(&mut Access<'_, '_>) -> Option<T>,
+    ) -> Poll<T> {
+        self.access(|access| match attempt(access) {
+            Some(result) => {
+                if let Some(ticket) = ticket.take() {
+                    access.state.waiters.leave(ticket, access.shard);
+                }
+                // There may be one for the next as well.
+                access.state.waiters.wake_one(topic, access.shard);
+                Poll::Ready(result)
+            }
+            None => {
+                access.state.waiters.wait_doubtfully(ticket, topic, cx.waker(), access.shard);
+                Poll::Pending
+            }
+        })
+    }
+
+    /// Waits no longer.
+    pub(crate) fn leave(&self, tickets: impl IntoIterator<Item = Ticket>) {
+        self.access(|access| {
+            for ticket in tickets {
+                access.state.waiters.leave(ticket, access.shard);
+            }
+        });
+    }
+}
+
 impl Drop for ConnectionHandle {
     fn drop(&mut self) {
         let (conn, key) = (self.conn, self.state);

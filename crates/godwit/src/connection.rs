@@ -336,47 +336,59 @@ impl Connection {
     }
 
     async fn open(&self, direction: Direction) -> Result<StreamId, ConnectionError> {
-        let halves = if direction == Direction::Bidirectional { 2 } else { 1 };
-        let attempt = move |access: &mut Access<'_, '_>| {
-            if let Some(error) = &access.state.ended {
-                return Some(Err(error.clone()));
-            }
-            let opened = access.connection()?.open(direction);
-            match opened {
-                Some(id) => access.state.add_stream(id, halves),
-                // The peer is told that there could be more.
-                None => access.touch(),
-            }
-            opened.map(Ok)
-        };
-        self.shared.until(Topic::Open(direction), attempt).await
+        self.shared.until(Topic::Open(direction), move |access| try_open(access, direction)).await
     }
 
     /// The next stream of the peer's, and whether it came with 0-RTT data.
     async fn accept(&self, direction: Direction) -> Result<(StreamId, bool), ConnectionError> {
-        let halves = if direction == Direction::Bidirectional { 2 } else { 1 };
-        let attempt = move |access: &mut Access<'_, '_>| {
-            let accepted = match &access.state.ended {
-                Some(error) => {
-                    let error = error.clone();
-                    access.state.accept_left(direction).map(|id| (id, false)).ok_or(error)
-                }
-                None => {
-                    let connection = access.connection()?;
-                    let id = connection.accept(direction)?;
-                    Ok((id, connection.is_early(id)))
-                }
-            };
-            if let Ok((id, _)) = accepted {
-                access.state.add_stream(id, halves);
-            }
-            Some(accepted)
-        };
-        self.shared.until(Topic::Accept(direction), attempt).await
+        self.shared.until(Topic::Accept(direction), move |access| try_accept(access, direction)).await
     }
 
-    fn both_halves(&self, id: StreamId, early: bool) -> (SendStream, RecvStream) {
+    pub(crate) fn both_halves(&self, id: StreamId, early: bool) -> (SendStream, RecvStream) {
         let send = SendStream::new(Arc::clone(&self.shared), id);
         (send, RecvStream::new(Arc::clone(&self.shared), id, early))
     }
+}
+
+/// Opens a stream, if the peer permits it.
+pub(crate) fn try_open(
+    access: &mut Access<'_, '_>,
+    direction: Direction,
+) -> Option<Result<StreamId, ConnectionError>> {
+    if let Some(error) = &access.state.ended {
+        return Some(Err(error.clone()));
+    }
+    let opened = access.connection()?.open(direction);
+    match opened {
+        Some(id) => access.state.add_stream(id, halves(direction)),
+        // The peer is told that there could be more.
+        None => access.touch(),
+    }
+    opened.map(Ok)
+}
+
+/// The next stream of the peer's, if there is one, and whether it came with 0-RTT data.
+pub(crate) fn try_accept(
+    access: &mut Access<'_, '_>,
+    direction: Direction,
+) -> Option<Result<(StreamId, bool), ConnectionError>> {
+    let accepted = match &access.state.ended {
+        Some(error) => {
+            let error = error.clone();
+            access.state.accept_left(direction).map(|id| (id, false)).ok_or(error)
+        }
+        None => {
+            let connection = access.connection()?;
+            let id = connection.accept(direction)?;
+            Ok((id, connection.is_early(id)))
+        }
+    };
+    if let Ok((id, _)) = accepted {
+        access.state.add_stream(id, halves(direction));
+    }
+    Some(accepted)
+}
+
+fn halves(direction: Direction) -> u8 {
+    if direction == Direction::Bidirectional { 2 } else { 1 }
 }

@@ -1,5 +1,6 @@
 //! Datagrams of a connection (RFC 9221).
 
+use crate::access::Access;
 use crate::connection::Connection;
 use crate::error::ConnectionError;
 use crate::handler::Topic;
@@ -69,12 +70,7 @@ impl Connection {
     /// # Errors
     /// If the connection is over, and what had come before has been read.
     pub async fn read_datagram(&self) -> Result<Bytes, ConnectionError> {
-        self.shared
-            .until(Topic::Datagram, |access| match access.state.ended.clone() {
-                Some(error) => Some(access.state.datagrams.pop_front().ok_or(error)),
-                None => access.connection()?.read_datagram().map(Ok),
-            })
-            .await
+        self.shared.until(Topic::Datagram, try_read_datagram).await
     }
 
     /// Waits for the next thing that became of a datagram with a tag. What was in flight when the connection
@@ -100,5 +96,13 @@ impl Connection {
             access.touch();
             Ok(())
         })
+    }
+}
+
+/// The next datagram, if there is one.
+pub(crate) fn try_read_datagram(access: &mut Access<'_, '_>) -> Option<Result<Bytes, ConnectionError>> {
+    match access.state.ended.clone() {
+        Some(error) => Some(access.state.datagrams.pop_front().ok_or(error)),
+        None => access.connection()?.read_datagram().map(Ok),
     }
 }

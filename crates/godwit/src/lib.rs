@@ -63,7 +63,7 @@
 //!
 //! From the bottom: `datapath`, `code`, `error`, `resumption`, `config`, `qlog`, `stats`, `paths`, `socket_groups`,
 //! `generations`, `polled`, `builder`; with `tokio` `handler`, `access`, `send_stream`, `recv_stream`, `connection`,
-//! `datagrams`, `settings`, `raw`, `target`, `connecting`, `incoming`, `parked`, `drain`, `endpoint`, `shards`,
+//! `datagrams`, `poller`, `settings`, `raw`, `target`, `connecting`, `incoming`, `parked`, `drain`, `endpoint`, `shards`,
 //! `builder::running`, `hand_over`; with `http3` `http3`.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(feature = "tokio"), allow(dead_code, reason = "some of it is for handles and drivers alone"))]
@@ -100,6 +100,8 @@ mod incoming;
 mod parked;
 mod paths;
 pub mod polled;
+#[cfg(feature = "tokio")]
+mod poller;
 mod qlog;
 #[cfg(feature = "http3")]
 mod raw;
@@ -168,6 +170,8 @@ pub use hand_over::{Generation, Inheritance, Predecessor, Successor};
 #[cfg(feature = "tokio")]
 pub use incoming::Incoming;
 pub use paths::{PathEvent, PathStats};
+#[cfg(feature = "tokio")]
+pub use poller::ConnectionPoller;
 pub use qlog::{QlogFolder, QlogNews};
 #[cfg(feature = "tokio")]
 pub use recv_stream::RecvStream;

@@ -266,17 +266,22 @@ impl SendStream {
     /// # Errors
     /// If the stream takes no more data.
     pub async fn writable(&mut self) -> Result<usize, WriteError> {
+        poll_fn(|cx| self.poll_writable(cx)).await
+    }
+
+    /// As [`SendStream::writable`]; if it is not ready, the task is woken when it is.
+    ///
+    /// # Errors
+    /// If the stream takes no more data.
+    pub fn poll_writable(&mut self, cx: &mut Context<'_>) -> Poll<Result<usize, WriteError>> {
         let id = self.id;
-        poll_fn(|cx| {
-            self.shared.access(|access| match room(access, id) {
-                Ok(0) => {
-                    wait(access, id, cx);
-                    Poll::Pending
-                }
-                room => Poll::Ready(room),
-            })
+        self.shared.access(|access| match room(access, id) {
+            Ok(0) => {
+                wait(access, id, cx);
+                Poll::Pending
+            }
+            room => Poll::Ready(room),
         })
-        .await
     }
 }
 

@@ -3,7 +3,8 @@
 //! A waiter holds a ticket for as long as its future lives. What comes one at a time (a stream, a free
 //! place for one, an incoming handshake) wakes one waiter; that waiter wakes the next when it was served, and
 //! also when it is dropped without having looked. So nothing is lost by cancelling, and a thousand waiters
-//! do not run for one stream.
+//! do not run for one stream. Nobody knows of a task that polled whether it still will: such waiters are woken beside
+//! the one, and keep nothing from others.
 
 use godwit_engine::ShardCx;
 use godwit_wire::{Direction, StreamId};
@@ -49,6 +50,8 @@ pub(crate) struct Ticket(u64);
 struct Waiter {
     ticket: Ticket,
     topic: Topic,
+    /// It may never look: others are woken as if it were not there.
+    doubtful: bool,
     /// `None` once it was woken, until it looks and finds that it has to wait on.
     waker: Option<Waker>,
 }
@@ -72,11 +75,34 @@ pub(crate) struct Waiters {
 }
 
 impl Waiters {
-    /// Joins the queue, or keeps the place in it that `ticket` stands for.
+    /// Joins the queue, or keeps the place in it that `ticket` stands for. Whoever waits so looks when it is woken, or
+    /// leaves.
     pub(crate) fn wait(
         &mut self,
         ticket: &mut Option<Ticket>,
         topic: Topic,
+        waker: &Waker,
+        shard: &mut ShardCx<'_>,
+    ) {
+        self.join(ticket, topic, false, waker, shard);
+    }
+
+    /// The same for who may forget that it waits.
+    pub(crate) fn wait_doubtfully(
+        &mut self,
+        ticket: &mut Option<Ticket>,
+        topic: Topic,
+        waker: &Waker,
+        shard: &mut ShardCx<'_>,
+    ) {
+        self.join(ticket, topic, true, waker, shard);
+    }
+
+    fn join(
+        &mut self,
+        ticket: &mut Option<Ticket>,
+        topic: Topic,
+        doubtful: bool,
         waker: &Waker,
         shard: &mut ShardCx<'_>,
     ) {
@@ -95,7 +121,7 @@ impl Waiters {
         if self.queue.capacity() == 0 {
             self.queue.reserve_exact(1);
         }
-        self.queue.push_back(Waiter { ticket: fresh, topic, waker: Some(waker.clone()) });
+        self.queue.push_back(Waiter { ticket: fresh, topic, doubtful, waker: Some(waker.clone()) });
     }
 
     /// Leaves the queue. True if the waiter had been woken and has not looked since.
@@ -108,11 +134,14 @@ impl Waiters {
         false
     }
 
-    /// Wakes the first who waits for `topic` and has not been woken.
+    /// Wakes the first who waits for `topic` and has not been woken, and those before it who may not look.
     pub(crate) fn wake_one(&mut self, topic: Topic, shard: &mut ShardCx<'_>) {
-        let mut waiting = self.queue.iter_mut().filter(|waiter| waiter.topic == topic);
-        if let Some(waker) = waiting.find_map(|waiter| waiter.waker.take()) {
+        for waiter in self.queue.iter_mut().filter(|waiter| waiter.topic == topic) {
+            let Some(waker) = waiter.waker.take() else { continue };
             shard.wake(waker);
+            if !waiter.doubtful {
+                return;
+            }
         }
     }
 

@@ -17,6 +17,7 @@ mod lifecycle;
 mod mtu;
 mod paths;
 mod polled;
+mod poller;
 mod programs;
 mod qlog;
 #[cfg(target_os = "linux")]
