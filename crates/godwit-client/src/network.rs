@@ -15,6 +15,7 @@ use crate::connect::quic::{self, Evidence};
 use crate::connect::tcp::{self, KEEP_ALIVE, Offer, TcpLink};
 use crate::connect::tunnel::Tunnel;
 use crate::connect::{Blame, NoTunnel, Refusal, most_telling, race_addresses};
+use crate::decision::head_start::first_estimate;
 use crate::error::{Error, ErrorKind, Tried};
 use crate::explain;
 use crate::memory::{Memory, NetworkId};
@@ -215,7 +216,8 @@ impl Network {
         if memory.awaits_records(here, unix_now()) { self.resolution_delay } else { Duration::ZERO }
     }
 
-    /// Connects to `origin` for HTTP/3. What comes back before that is noted in `evidence`.
+    /// Connects to `origin` for HTTP/3. What comes back before that is noted in `evidence`. `rtt`: the round-trip time, if it is
+    /// known.
     ///
     /// # Errors
     /// What hindered it, for all URLs of that server.
@@ -224,9 +226,10 @@ impl Network {
         origin: &Origin,
         addresses: &[SocketAddr],
         evidence: &Arc<Evidence>,
+        rtt: Option<Duration>,
     ) -> Result<Connected<Client>, ConnectFailure> {
         let (config, refused) = self.trust.quic();
-        let config = self.configure(config, addresses).map_err(|error| unprepared(&error))?;
+        let config = self.configure(config, addresses, rtt).map_err(|error| unprepared(&error))?;
         let attempt = |address| {
             let endpoint = self.endpoint(address);
             quic::handshake(endpoint, config.clone(), address, origin.host.clone(), Arc::clone(evidence))
@@ -346,8 +349,10 @@ impl Network {
         &self,
         config: ClientConfigBuilder,
         addresses: &[SocketAddr],
+        rtt: Option<Duration>,
     ) -> Result<ClientConfig, ConfigError> {
         let mut transport = TransportConfig::default();
+        transport.initial_rtt = first_estimate(rtt).unwrap_or(transport.initial_rtt);
         transport.handshake_timeout = self.connect_timeout;
         transport.keep_alive = Some(KEEP_ALIVE);
         let config = config.alpn([http3::ALPN]).transport(transport);

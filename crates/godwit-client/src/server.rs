@@ -18,12 +18,14 @@ use tokio::sync::{Mutex, MutexGuard};
 use crate::body::RequestBody;
 use crate::connect::Blame;
 use crate::connect::tcp::{Offer, Sender, TcpFacts, TcpLink};
+use crate::decision::head_start::HeadStart;
+use crate::decision::lesson::{Lesson, Sight, Tcp, learn};
 use crate::error::{Error, ErrorKind};
 use crate::memory::{Approach, Http3Place, NetworkId};
 use crate::names::Said;
 use crate::network::{ConnectFailure, Connected, Found, Network};
 use crate::proxy::Proxy;
-use crate::race::{Attempt, HeadStart, Winner, contest};
+use crate::race::{Attempt, Winner, contest};
 use crate::session::{Forwarder, Pool, Session};
 use crate::target::Origin;
 use crate::usage::{InUse, Usage};
@@ -101,8 +103,8 @@ struct Connections {
     http1: Option<(Arc<Pool>, Arc<str>)>,
     /// QUIC in the background.
     background: Option<Attempt>,
-    /// TCP's first packet was lost.
-    difficult: bool,
+    /// Whether TCP had difficulties when it was connected last.
+    tcp: Option<bool>,
 }
 
 /// A connection for HTTP/2.
@@ -178,7 +180,6 @@ impl Server {
             None => network.find_origin(&self.origin).await?,
         };
         let connected = network.tcp(&self.origin, &found.addresses, Offer::Either).await.map_err(in_words)?;
-        connections.difficult = connected.link.was_difficult;
         let dns = found.dns;
         connections.found = Some(found);
         let reason = "nothing came over UDP any more".into();
@@ -281,7 +282,7 @@ impl Server {
         // Of several requests that fail on one connection the first says so, and another connection is not meant.
         let is_it = |http3: &mut Http3| http3.number == connection;
         if self.versions == Versions::Auto && self.http3().take_if(is_it).is_some() {
-            network.memory().on_failure(&self.origin, 2, unix_now());
+            network.memory().on_death(&self.origin, unix_now());
         }
     }
 
@@ -326,13 +327,19 @@ impl Server {
         let (Some(background), Some(found)) = (connections.background.take(), &connections.found) else {
             return;
         };
+        let sight = background.sight(self.way().rtt.unwrap_or_default());
+        self.remember(network, &found.network, learn(&sight, connections.tcp_met()));
+    }
+
+    /// Remembers what an attempt has taught.
+    fn remember(&self, network: &Network, here: &NetworkId, lesson: Lesson) {
         let now = unix_now();
-        if background.evidence.is_heard() {
-            network.memory().on_heard(&self.origin, &found.network, now);
-        } else if let Some(flights) = background.unanswered(self.way().rtt.unwrap_or_default())
-            && !connections.difficult
-        {
-            network.memory().on_silence(&self.origin, &found.network, flights, now);
+        let mut memory = network.memory();
+        match lesson {
+            Lesson::Heard => memory.on_heard(&self.origin, here, now),
+            Lesson::Silent(flights) => memory.on_silence(&self.origin, here, flights, now),
+            Lesson::Server => memory.on_failure(&self.origin, 2, now),
+            Lesson::Nothing => {}
         }
     }
 
@@ -352,9 +359,9 @@ impl Server {
             Versions::Http3 => {
                 let places = network.names().http3_places(&self.origin, &found.addresses).await;
                 let connected =
-                    network.http3(&self.origin, &places, &Arc::default()).await.map_err(in_words)?;
+                    network.http3(&self.origin, &places, &Arc::default(), None).await.map_err(in_words)?;
                 let reason = how_asked(&connected.link.connection());
-                let vigil = Vigil::new(network, None);
+                let vigil = Vigil::new(network, None, None);
                 *self.http3() = Some(Http3::new(connected.link, None, reason.into(), vigil));
                 connected.handshake
             }
@@ -392,14 +399,14 @@ impl Server {
             false => Approach::Unknown,
         };
         let mut why = String::new();
-        let (alternative, head_start) = match approach {
+        let (alternative, head_start, rtt) = match approach {
             Approach::Ahead(alternative, rtt) => {
                 why.push_str(who_offers(&alternative));
-                (alternative, HeadStart::after(rtt))
+                (alternative, HeadStart::after(rtt), rtt)
             }
             Approach::Together(alternative, doubt) => {
                 let _ = write!(why, "{doubt}, so QUIC and TCP began together");
-                (alternative, HeadStart::NONE)
+                (alternative, HeadStart::NONE, None)
             }
             Approach::Unknown | Approach::Blocked(..) => {
                 let reason =
@@ -409,12 +416,12 @@ impl Server {
                 return connected.map(|connected| Err((connected, reason))).map_err(in_words);
             }
         };
-        let mut attempt = Attempt::begin(network, &self.origin, alternative, &found.addresses);
+        let mut attempt = Attempt::begin(network, &self.origin, alternative, &found.addresses, rtt);
         let evidence = Arc::clone(&attempt.evidence);
         let tcp = network.tcp(&self.origin, &found.tcp, Offer::Either);
         let raced = {
             let mut quic = Box::pin(attempt.ended());
-            contest(&mut quic, tcp, head_start, || evidence.is_heard()).await
+            contest(&mut quic, tcp, head_start, evidence.follow()).await
         };
         match raced {
             Ok(Winner::Quic(connected, besides)) => {
@@ -442,9 +449,11 @@ impl Server {
                         write!(why, ", but QUIC {answer} in {after}, and TCP, begun after {began}, was there")
                     }
                 };
-                connections.difficult = connected.link.was_difficult;
+                connections.tcp = Some(connected.link.was_difficult);
                 match failure {
-                    Some(failure) => self.on_failure(network, connections, &failure),
+                    Some(failure) => {
+                        self.on_failure(network, connections, &failure, attempt.evidence.sight())
+                    }
                     None => connections.background = Some(attempt),
                 }
                 Ok(Err((connected, why.into())))
@@ -503,10 +512,13 @@ impl Server {
         }
         let Some(found) = &connections.found else { return };
         let approach = self.approach(network, &found.network);
-        if let Approach::Ahead(alternative, _) | Approach::Together(alternative, _) = approach {
-            connections.background =
-                Some(Attempt::begin(network, &self.origin, alternative, &found.addresses));
-        }
+        let (alternative, rtt) = match approach {
+            Approach::Ahead(alternative, rtt) => (alternative, rtt),
+            Approach::Together(alternative, _) => (alternative, None),
+            _ => return,
+        };
+        connections.background =
+            Some(Attempt::begin(network, &self.origin, alternative, &found.addresses, rtt));
     }
 
     /// Takes over what an attempt in the background has come to.
@@ -524,7 +536,7 @@ impl Server {
                 let reason = format!("QUIC, begun in the background, {what}").into();
                 self.on_http3(network, connections, connected, background.alternative.clone(), reason);
             }
-            Err(failure) => self.on_failure(network, connections, &failure),
+            Err(failure) => self.on_failure(network, connections, &failure, background.evidence.sight()),
         }
     }
 
@@ -536,8 +548,12 @@ impl Server {
         dns: Duration,
         reason: Arc<str>,
     ) -> Share {
-        let Connected { link: TcpLink { sender, facts, .. }, handshake } = connected;
+        let Connected { link: TcpLink { sender, facts, was_difficult }, handshake } = connected;
+        connections.tcp = Some(was_difficult);
         self.way().rtt = Some(facts.rtt);
+        if let Some(found) = &connections.found {
+            network.memory().on_tcp(&found.network, was_difficult);
+        }
         let session = match sender {
             Sender::Http2(sender) => {
                 let (shared, facts_too) = (sender.clone(), Arc::clone(&facts));
@@ -579,7 +595,8 @@ impl Server {
             memory.on_heard(&self.origin, &found.network, unix_now());
             memory.on_rtt(&self.origin, &found.network, rtt);
         }
-        let vigil = Vigil::new(network, self.patience(network, &connected.link.connection()));
+        let first = self.patience(network, &connected.link.connection());
+        let vigil = Vigil::new(network, Some(self.origin.clone()), first);
         *self.http3() = Some(Http3::new(connected.link, Some(alternative), reason, vigil));
     }
 
@@ -590,14 +607,35 @@ impl Server {
         http3.or_else(|| connections.http2.as_ref().map(Http2::share))
     }
 
-    fn on_failure(&self, network: &Network, connections: &Connections, failure: &ConnectFailure) {
+    fn on_failure(
+        &self,
+        network: &Network,
+        connections: &Connections,
+        failure: &ConnectFailure,
+        sight: Sight,
+    ) {
         tracing::debug!(origin = %self.origin, error = %failure.error, "QUIC failed");
         let Some(found) = &connections.found else { return };
-        match failure.blame {
-            Blame::Silence if connections.difficult => {}
-            Blame::Silence => network.memory().on_silence(&self.origin, &found.network, 2, unix_now()),
-            Blame::Server => network.memory().on_failure(&self.origin, 2, unix_now()),
-            Blame::Here => {}
+        let lesson = match failure.blame {
+            // It was waited for until the end.
+            Blame::Silence if !sight.heard => {
+                learn(&Sight { flights: sight.flights.max(2), ..sight }, connections.tcp_met())
+            }
+            // Whoever answers and does not finish has no usable HTTP/3.
+            Blame::Silence | Blame::Server => Lesson::Server,
+            Blame::Here => Lesson::Nothing,
+        };
+        self.remember(network, &found.network, lesson);
+    }
+}
+
+impl Connections {
+    /// What TCP met.
+    fn tcp_met(&self) -> Tcp {
+        match self.tcp {
+            None => Tcp::Unconnected,
+            Some(true) => Tcp::Difficult,
+            Some(false) => Tcp::Easy,
         }
     }
 }
@@ -745,7 +783,7 @@ mod tests {
             alternative: None,
             reason: "".into(),
             is_new: false,
-            vigil: Vigil::new(&network, None),
+            vigil: Vigil::new(&network, None, None),
         });
         let _connecting = server.connections.lock().await;
         server.distrust_http3(&network, number(1));

@@ -12,9 +12,13 @@ use tokio::time::sleep;
 
 use crate::decision::watch::{Sample, Step, Watch};
 use crate::network::Network;
+use crate::target::Origin;
 
 /// It is looked this often at least: a request that begins meanwhile may be one that needs it.
 const MOST: Duration = Duration::from_secs(1);
+
+/// From so many bytes on a connection proves that UDP works beyond the handshake.
+const GOOD_DEAL: u64 = 256 << 10;
 
 /// How a connection is doing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,6 +36,8 @@ pub(crate) struct Vigil {
     under_way: AtomicUsize,
     is_kept: AtomicBool,
     network: Weak<Network>,
+    /// Where it leads to, if it was not asked for.
+    origin: Option<Origin>,
     /// As long as nothing has ever come: how long that may take.
     first: Option<Duration>,
 }
@@ -44,13 +50,15 @@ pub(crate) struct Watched {
 }
 
 impl Vigil {
-    /// Watches nothing yet. `first`: on a connection that goes ahead of its handshake, how long the first answer may take.
-    pub(crate) fn new(network: &Arc<Network>, first: Option<Duration>) -> Arc<Vigil> {
+    /// Watches nothing yet. `origin`: where the connection leads to, if it was not asked for; `first`: where it goes ahead of its
+    /// handshake, how long the first answer may take.
+    pub(crate) fn new(network: &Arc<Network>, origin: Option<Origin>, first: Option<Duration>) -> Arc<Vigil> {
         Arc::new(Vigil {
             health: watch::Sender::default(),
             under_way: AtomicUsize::new(0),
             is_kept: AtomicBool::new(false),
             network: Arc::downgrade(network),
+            origin,
             first,
         })
     }
@@ -95,8 +103,18 @@ impl Vigil {
             };
             sleep(wait.min(MOST)).await;
             if self.is_over(&connection) {
-                return;
+                return self.conclude(&connection);
             }
+        }
+    }
+
+    /// What has carried a good deal is not one of those connections that die as soon as they have.
+    fn conclude(&self, connection: &Connection) {
+        if self.is_suspect() || connection.stats().bytes_received < GOOD_DEAL {
+            return;
+        }
+        if let (Some(network), Some(origin)) = (self.network.upgrade(), &self.origin) {
+            network.memory().on_proven(origin);
         }
     }
 

@@ -61,17 +61,19 @@ fn a_file_goes_on_over_tcp_and_is_right() {
         ..Settings::all()
     });
     relay.run(front, server.address, LENGTH / 2);
-    // What the server offers is learnt.
-    Run::of(server.get_auto().arg(server.url("/bytes/9"))).expect_success();
     let folder = tempfile::tempdir().unwrap();
-    let url = server.url(&format!("/tagged/{LENGTH}"));
-    let run = Run::of(server.get_auto().current_dir(&folder).args(["-v", "-O", &url]));
+    let before = ["/bytes/9", "/until-quic"].map(str::to_owned);
+    let before = before.into_iter().chain((0..30).map(|number| format!("/file/{number}")));
+    let urls = before.chain([format!("/tagged/{LENGTH}")]).map(|path| server.url(&path));
+    let mut get = server.get_auto();
+    let run = Run::of(get.args(["-v", "--parallel", "1", "--output-dir"]).arg(folder.path()).args(urls));
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(relay.is_dead());
-    assert_eq!(entries(folder.path()), [LENGTH.to_string()]);
+    assert_eq!(entries(folder.path()).len(), 33);
     let file = std::fs::read(folder.path().join(LENGTH.to_string())).unwrap();
     assert_eq!(sha256(&file), sha256(&contents(LENGTH)));
-    let told: Vec<_> = run.stderr.lines().filter(|line| line.contains("HTTP/")).collect();
+    let told: Vec<_> =
+        run.stderr.lines().filter(|line| line.contains("/tagged/") && line.contains("HTTP/")).collect();
     let [first, second, ..] = told[..] else { panic!("{}", run.stderr) };
     assert!(first.contains("HTTP/3"), "{first}");
     assert!(second.contains("HTTP/2 again, as nothing comes over UDP any more"), "{second}");

@@ -1,17 +1,16 @@
 //! Happy eyeballs (RFC 8305): the addresses of a server are tried in the order that the system gives them, the two
-//! families in turn, and while one does not answer, the next is begun.
+//! families in turn, and while one does not answer, the next is begun. [`Addresses`] says which when; this does it.
 
 use std::future::Future;
 use std::net::SocketAddr;
-use std::time::Duration;
 
+use godwit_text::instant_now;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-/// How long one address is waited for before the next one is tried besides (RFC 8305 section 5).
-const HEAD_START: Duration = Duration::from_millis(250);
+use super::addresses::{Addresses, Next};
 
-/// Tries addresses in their order: the next one is begun when [`HEAD_START`] has passed or an attempt has failed.
+/// Tries addresses in their order: the next one is begun when one had its time or has failed.
 /// The first to succeed ends the others; `None` if none did. `failures` says what became of those that failed.
 pub(crate) async fn race_addresses<T, E, F>(
     addresses: &[SocketAddr],
@@ -23,39 +22,36 @@ where
     E: Send + 'static,
     F: Future<Output = Result<T, E>> + Send + 'static,
 {
+    let begun = instant_now();
     let mut running = JoinSet::new();
-    let mut waiting = in_turn(addresses).into_iter();
+    let mut addresses = Addresses::new(addresses);
     loop {
-        if let Some(address) = waiting.next() {
-            let attempt = attempt(address);
-            running.spawn(async move { attempt.await.map_err(|error| (address, error)) });
-        } else if running.is_empty() {
-            return None;
-        }
-        let ended = if waiting.len() == 0 {
-            running.join_next().await
-        } else {
-            timeout(HEAD_START, running.join_next()).await.unwrap_or_default()
+        let until = match addresses.next(begun.elapsed()) {
+            Next::Try(address) => {
+                let attempt = attempt(address);
+                running.spawn(async move { attempt.await.map_err(|error| (address, error)) });
+                continue;
+            }
+            Next::Wait(until) => until,
+            Next::GiveUp => return None,
+        };
+        let ended = match until {
+            None => running.join_next().await,
+            Some(until) => {
+                let wait = until.saturating_sub(begun.elapsed());
+                timeout(wait, running.join_next()).await.unwrap_or_default()
+            }
         };
         match ended {
             Some(Ok(Ok(connection))) => return Some(connection),
-            Some(Ok(Err(failure))) => failures.push(failure),
-            Some(Err(_)) | None => {}
+            Some(Ok(Err(failure))) => {
+                failures.push(failure);
+                addresses.on_failure(begun.elapsed());
+            }
+            Some(Err(_)) => addresses.on_failure(begun.elapsed()),
+            None => {}
         }
     }
-}
-
-/// The families in turn, beginning with that of the first address (RFC 8305 section 4).
-fn in_turn(addresses: &[SocketAddr]) -> Vec<SocketAddr> {
-    let first_is_v4 = addresses.first().is_some_and(SocketAddr::is_ipv4);
-    let of_family = |is_v4| addresses.iter().copied().filter(move |address| address.is_ipv4() == is_v4);
-    let (mut ones, mut others) = (of_family(first_is_v4), of_family(!first_is_v4));
-    let mut mixed = Vec::with_capacity(addresses.len());
-    while mixed.len() < addresses.len() {
-        mixed.extend(ones.next());
-        mixed.extend(others.next());
-    }
-    mixed
 }
 
 #[cfg(test)]
@@ -92,13 +88,6 @@ mod tests {
         assert_eq!(run(&[1, 2, 20]), (Some(20), vec![1, 2]));
         assert_eq!(run(&[10, 11, 20]), (Some(20), vec![]));
         assert_eq!(run(&[10, 1, 20]), (Some(20), vec![1]));
-    }
-
-    #[test]
-    fn families_take_turns() {
-        let all = |list: &[&str]| list.iter().map(|text| text.parse().unwrap()).collect::<Vec<_>>();
-        let mixed = in_turn(&all(&["[::1]:1", "[::2]:1", "[::3]:1", "1.1.1.1:1", "2.2.2.2:1"]));
-        assert_eq!(mixed, all(&["[::1]:1", "1.1.1.1:1", "[::2]:1", "2.2.2.2:1", "[::3]:1"]));
     }
 
     #[test]

@@ -1,6 +1,7 @@
-//! Connections to one server: its addresses tried one after the other ([`race_addresses`]), over UDP (`quic`) or TCP
+//! Connections to one server: its addresses tried one after the other ([`race_addresses`], as `addresses` has it), over UDP (`quic`) or TCP
 //! (`tcp`).
 
+pub(crate) mod addresses;
 mod happy;
 #[cfg(feature = "client")]
 pub(crate) mod interim;

@@ -3,33 +3,62 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use godwit::http3::{self, Client};
 use godwit::{ClientConfig, Connecting, Connection, Endpoint};
+use tokio::sync::watch;
 use tokio::time::sleep;
 
 use super::refusal::Refusal;
+use crate::decision::lesson::{Sight, Unreachable};
 
 /// How long an unanswered handshake takes before it is asked whether anybody listens at all.
 const SILENCE: Duration = Duration::from_millis(400);
-/// How often it is looked whether something has come, until something has.
-const LOOK: Duration = Duration::from_millis(5);
+/// How often flights are counted.
+const LOOK: Duration = Duration::from_millis(100);
 
-/// Whether anything came back from a server over UDP, even if the handshake is not complete.
+/// What is seen of an attempt over UDP while it is under way, to one address or several.
 #[derive(Debug, Default)]
-pub(crate) struct Evidence {
-    heard: AtomicBool,
-}
+pub(crate) struct Evidence(watch::Sender<Sight>);
 
 impl Evidence {
+    /// What was seen so far.
+    pub(crate) fn sight(&self) -> Sight {
+        *self.0.borrow()
+    }
+
     pub(crate) fn is_heard(&self) -> bool {
-        self.heard.load(Ordering::Relaxed)
+        self.sight().heard
+    }
+
+    /// Changes are told here.
+    pub(crate) fn follow(&self) -> watch::Receiver<Sight> {
+        self.0.subscribe()
     }
 
     fn on_heard(&self) {
-        self.heard.store(true, Ordering::Relaxed);
+        self.0.send_if_modified(|sight| !std::mem::replace(&mut sight.heard, true));
+    }
+
+    /// What is known of the attempt at one address.
+    fn on(&self, known: &godwit::Evidence) {
+        let seen = Sight {
+            heard: known.datagrams_received > 0,
+            // The last one may still be answered, unless it is the only one: that depends on the time.
+            flights: u32::try_from(known.probes).unwrap_or(u32::MAX).max(u32::from(known.datagrams_sent > 0)),
+            unreachable: known.unreachable.map(|kind| match kind {
+                io::ErrorKind::ConnectionRefused => Unreachable::Port,
+                _ => Unreachable::Host,
+            }),
+        };
+        self.0.send_if_modified(|sight| {
+            let before = *sight;
+            sight.heard |= seen.heard;
+            sight.flights = sight.flights.max(seen.flights);
+            sight.unreachable = seen.unreachable.or(sight.unreachable);
+            *sight != before
+        });
     }
 }
 
@@ -54,15 +83,15 @@ pub(crate) async fn handshake(
 }
 
 async fn shake(mut connecting: Connecting, name: &str, evidence: &Evidence) -> Result<Client, Refusal> {
+    let mut known = connecting.evidence();
     let connected = loop {
+        evidence.on(&known);
         tokio::select! {
+            biased;
             connected = &mut connecting => break connected,
-            () = sleep(LOOK), if !evidence.is_heard() => {
-                if connecting.heard_from_peer() {
-                    evidence.on_heard();
-                }
-            }
+            () = sleep(LOOK), if !evidence.is_heard() => {}
         }
+        known = connecting.evidence();
     };
     let connection = connected.map_err(Refusal::Quic)?;
     evidence.on_heard();

@@ -36,7 +36,7 @@ const SENT_TWICE: Duration = Duration::from_millis(900);
 pub(crate) struct TcpLink {
     pub(crate) sender: Sender,
     pub(crate) facts: Arc<TcpFacts>,
-    /// The network lost the very first packet: then it is no wonder if UDP's is lost too.
+    /// The network lost packets while the connection was made: then it is no wonder if UDP's are lost too.
     pub(crate) was_difficult: bool,
 }
 
@@ -92,7 +92,7 @@ pub(crate) async fn connect(
     })?;
     let rtt = begun.elapsed();
     let sent_again = godwit_os::tcp::tcp_info(&stream).map(|info| info.retransmitted > 0);
-    let was_difficult = sent_again.unwrap_or(rtt >= SENT_TWICE);
+    let mut was_difficult = sent_again.unwrap_or(rtt >= SENT_TWICE);
     let _ = stream.set_nodelay(true);
     let stream = match tunnel {
         Some(tunnel) => tunnel.open(stream).await?,
@@ -114,7 +114,8 @@ pub(crate) async fn connect(
                 }
                 _ => Refusal::Tls(error),
             })?;
-            let session = stream.get_ref().1;
+            let (tcp, session) = stream.get_ref();
+            was_difficult |= godwit_os::tcp::tcp_info(tcp).is_some_and(|info| info.retransmitted > 0);
             facts.tls_version = session.protocol_version();
             facts.certificates = session
                 .peer_certificates()

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::udp_history::UdpHistory;
+use crate::decision::belief::Belief;
 
 /// The most servers that are remembered; those whose offer ends first are forgotten first.
 pub(super) const MAX_ORIGINS: usize = 1000;
@@ -21,7 +21,7 @@ pub(super) struct Contents {
     pub(super) origins: BTreeMap<String, OriginEntry>,
     /// By the name of the network.
     #[serde(default, rename = "places")]
-    pub(super) networks: BTreeMap<String, UdpHistory>,
+    pub(super) networks: BTreeMap<String, Belief>,
     /// By the name of the network: when the name server there last gave no answer about HTTPS records in time.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) mute_resolvers: BTreeMap<String, i64>,
@@ -47,7 +47,7 @@ pub(super) struct OriginEntry {
     #[serde(default)]
     pub(super) rtt: Option<u64>,
     #[serde(default, rename = "belief")]
-    pub(super) udp: UdpHistory,
+    pub(super) udp: Belief,
 }
 
 impl Contents {
@@ -55,7 +55,7 @@ impl Contents {
     pub(super) fn forget(&mut self, now: i64) {
         self.origins.retain(|_, entry| entry.expires > now);
         forget_lowest(&mut self.origins, MAX_ORIGINS, |entry| entry.expires);
-        forget_lowest(&mut self.networks, MAX_NETWORKS, UdpHistory::last_change);
+        forget_lowest(&mut self.networks, MAX_NETWORKS, Belief::last_change);
         self.mute_resolvers.retain(|_, since| now.saturating_sub(*since) < MUTE_FOR);
         forget_lowest(&mut self.mute_resolvers, MAX_NETWORKS, |since| *since);
     }

@@ -1,12 +1,11 @@
 //! What earlier requests have taught: which servers offer HTTP/3 ([`crate::alt_svc`]), and where UDP works
-//! ([`udp_history`], by network: [`NetworkId`]). Kept in a file if one is given, read at the start and written at the
+//! ([`crate::decision::belief`], by network: [`NetworkId`]). Kept in a file if one is given, read at the start and written at the
 //! end.
 
 mod contents;
 mod file;
 mod network_id;
 mod records;
-mod udp_history;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -18,9 +17,9 @@ use godwit_text::http_date;
 pub(crate) use network_id::NetworkId;
 
 use crate::alt_svc::{self, Http3Offer, Http3Offers};
+use crate::decision::belief::{Belief, UdpState, slow_minimum};
 use crate::target::Origin;
 use contents::{Contents, OriginEntry};
-use udp_history::UdpState;
 
 /// Ports below this are the operating system's: only who runs the machine can offer something on them.
 const PRIVILEGED: u16 = 1024;
@@ -161,7 +160,10 @@ impl Memory {
         };
         match of_network.max(of_origin) {
             UdpState::Works => {
-                Approach::Ahead(alternative, entry.rtt.filter(|_| here).map(Duration::from_micros))
+                // Nobody is nearer than who is nearest.
+                let nearest = of_all.and_then(Belief::rtt);
+                let rtt = entry.rtt.filter(|_| here).or(nearest).map(Duration::from_micros);
+                Approach::Ahead(alternative, rtt)
             }
             UdpState::Doubtful => Approach::Together(alternative, doubt),
             UdpState::Blocked => Approach::Blocked(doubt, worse.next_probe()),
@@ -203,13 +205,16 @@ impl Memory {
     /// The round-trip time to `origin` was measured.
     pub(crate) fn on_rtt(&mut self, origin: &Origin, network: &NetworkId, rtt: Duration) {
         let key = origin.to_string();
+        let rtt = u64::try_from(rtt.as_micros()).unwrap_or(u64::MAX);
+        if let Some(of_all) = self.contents.networks.get_mut(&network.0) {
+            of_all.on_rtt(rtt);
+        }
         let Some(entry) = self.contents.origins.get_mut(&key).filter(|entry| entry.network == network.0)
         else {
             return;
         };
-        let rtt = u64::try_from(rtt.as_micros()).unwrap_or(u64::MAX);
         // The path may become longer; then the figure follows, slowly.
-        let known = entry.rtt.map_or(rtt, |known| known.saturating_add(known / 4 + 1000).min(rtt));
+        let known = slow_minimum(entry.rtt, rtt);
         if entry.rtt != Some(known) {
             entry.rtt = Some(known);
             self.on_change(key);
@@ -234,6 +239,32 @@ impl Memory {
         self.contents.networks.entry(network.0.clone()).or_default().on_silence(now, &key, weight, true);
         self.on_change(network.0.clone());
         self.on_failure(origin, weight, now);
+    }
+
+    /// A connection over TCP was made, with or without difficulties.
+    pub(crate) fn on_tcp(&mut self, network: &NetworkId, difficult: bool) {
+        // Of a network of which nothing is known only difficulties are worth a note.
+        if difficult || self.contents.networks.contains_key(&network.0) {
+            self.contents.networks.entry(network.0.clone()).or_default().on_tcp(difficult);
+            self.on_change(network.0.clone());
+        }
+    }
+
+    /// A connection to `origin` over UDP died in the midst of its life.
+    pub(crate) fn on_death(&mut self, origin: &Origin, now: i64) {
+        let key = origin.to_string();
+        if let Some(entry) = self.contents.origins.get_mut(&key) {
+            entry.udp.on_death(now);
+            self.on_change(key);
+        }
+    }
+
+    /// A connection to `origin` over UDP has carried a good deal.
+    pub(crate) fn on_proven(&mut self, origin: &Origin) {
+        let key = origin.to_string();
+        if self.contents.origins.get_mut(&key).is_some_and(|entry| entry.udp.on_proven()) {
+            self.on_change(key);
+        }
     }
 
     /// `origin` has no usable HTTP/3 where it offers it, which says nothing of the network.
