@@ -10,8 +10,15 @@ pub struct Config {
     pub max_field_section_size: u64,
     /// Requests a server handles at once; more are rejected. Default 1024.
     pub max_requests: usize,
-    /// Bytes of incomplete HEADERS frames held at once, over all streams. Default 1 MiB.
+    /// Bytes of HEADERS frames that are incomplete, or wait for the dynamic table, held at once, over all streams. Default
+    /// 1 MiB.
     pub max_buffered_headers: usize,
+    /// The most memory for the dynamic table of QPACK (RFC 9204), in bytes, in each direction: what the peer may have for its
+    /// headers, and what is used for ours of what it permits. With 0 there is none. Default 4096.
+    pub qpack_max_table_capacity: u64,
+    /// How many streams of the peer may wait for entries of the dynamic table that have not come: messages get shorter, and
+    /// one lost packet may hold up several. With 0 none may; the table is used all the same. Default 16.
+    pub qpack_blocked_streams: usize,
     /// Whether a server accepts extended CONNECT (RFC 9220). Default false.
     pub enable_connect_protocol: bool,
     /// Whether reserved settings and frames are sent now and then, so that peers keep ignoring what they
@@ -37,6 +44,8 @@ impl Default for Config {
             max_field_section_size: 64 << 10,
             max_requests: 1024,
             max_buffered_headers: 1 << 20,
+            qpack_max_table_capacity: 4096,
+            qpack_blocked_streams: 16,
             enable_connect_protocol: false,
             grease: true,
             useless_allowance: 1000,

@@ -1,12 +1,12 @@
 //! Our control stream: settings first, GOAWAY later (RFC 9114 sections 6.2.1 and 5.2).
 
 use super::Connection;
+use super::outlet::Outlet;
 use crate::config::Config;
 use crate::error::{Error, ErrorCode, SendError};
 use crate::frame::{self, FrameType};
 use crate::settings::Settings;
 use crate::transport::Transport;
-use bytes::BytesMut;
 use godwit_wire::{Direction, Side, StreamId};
 
 /// Bytes that may wait for the peer to take them. It must let the control stream flow.
@@ -18,8 +18,7 @@ const CONTROL: u64 = 0x0;
 /// Our control stream.
 #[derive(Debug)]
 pub(super) struct Control {
-    id: Option<StreamId>,
-    pending: BytesMut,
+    stream: Outlet,
     /// The id of our last GOAWAY.
     pub(super) goaway: Option<u64>,
 }
@@ -28,48 +27,38 @@ impl Control {
     pub(super) fn new(side: Side, config: &Config) -> Self {
         let settings = Settings {
             max_field_section_size: Some(config.max_field_section_size),
+            qpack_max_table_capacity: config.qpack_max_table_capacity,
+            qpack_blocked_streams: config.qpack_blocked_streams as u64,
             enable_connect_protocol: side == Side::Server && config.enable_connect_protocol,
             ..Settings::default()
         };
-        let mut pending = BytesMut::with_capacity(64);
-        frame::put_varint(CONTROL, &mut pending);
-        settings.encode(config.grease, &mut pending);
+        let mut stream = Outlet::new(CONTROL);
+        settings.encode(config.grease, stream.pending());
         if config.grease {
-            frame::put_header(FrameType(frame::reserved(2)), 0, &mut pending);
+            frame::put_header(FrameType(frame::reserved(2)), 0, stream.pending());
         }
-        Control { id: None, pending, goaway: None }
+        Control { stream, goaway: None }
     }
 
     /// True if this is the stream's id.
     pub(super) fn is(&self, id: StreamId) -> bool {
-        self.id == Some(id)
+        self.stream.is(id)
     }
 
     /// Opens the stream if need be and offers what is pending.
     pub(super) fn flush(&mut self, io: &mut dyn Transport) -> Result<(), Error> {
-        if self.id.is_none() {
-            self.id = io.open(Direction::Unidirectional);
-        }
-        let Some(id) = self.id else { return Ok(()) };
-        if self.pending.is_empty() {
-            return Ok(());
-        }
-        let mut data = self.pending.split().freeze();
-        io.write(id, &mut data).map_err(|_| {
-            Error::new(ErrorCode::H3_CLOSED_CRITICAL_STREAM, "the control stream was refused")
-        })?;
-        self.pending.extend_from_slice(&data);
-        Ok(())
+        let refused = |_| Error::new(ErrorCode::H3_CLOSED_CRITICAL_STREAM, "the control stream was refused");
+        self.stream.flush(io).map(drop).map_err(refused)
     }
 
     fn send(&mut self, io: &mut dyn Transport, frame_type: FrameType, id: u64) -> Result<(), Error> {
-        if self.pending.len() > MAX_PENDING {
+        if self.stream.pending().len() > MAX_PENDING {
             return Err(Error::new(
                 ErrorCode::H3_EXCESSIVE_LOAD,
                 "the peer does not read the control stream",
             ));
         }
-        frame::put_id_frame(frame_type, id, &mut self.pending);
+        frame::put_id_frame(frame_type, id, self.stream.pending());
         self.flush(io)
     }
 }

@@ -4,10 +4,13 @@
 //! calls on the [`Transport`] passed in. Errors of the peer that end the connection close it at once and
 //! are told with [`Event::Closed`]; errors that end one message reset its stream.
 //!
-//! The parts: `recv` and `sender` are the two halves of a request stream, `uni` the peer's
-//! unidirectional streams, `control` our own control stream; `request` and `send` join them.
+//! The parts: `recv`, with what is `incoming`, and `sender` are the two halves of a request stream, `uni` the peer's
+//! unidirectional streams; `control` and `compression` have ours, each of which is an `outlet`; `request` and `send` join them.
 
+mod compression;
 mod control;
+mod incoming;
+mod outlet;
 mod recv;
 mod request;
 mod send;
@@ -74,6 +77,7 @@ impl Connection {
     pub fn on_streams_available(&mut self, io: &mut dyn Transport, direction: Direction) {
         if direction == Direction::Unidirectional {
             self.start(io);
+            self.flush_uni(io);
         }
     }
 
@@ -112,7 +116,10 @@ impl Connection {
         }
         self.shared.now = io.now();
         let result = match id.direction() {
-            Direction::Unidirectional => self.control.flush(io),
+            Direction::Unidirectional => {
+                self.flush_uni(io);
+                Ok(())
+            }
             Direction::Bidirectional => self.write_request(io, id),
         };
         self.settle_connection(io, result);
@@ -125,8 +132,9 @@ impl Connection {
         }
         self.shared.now = io.now();
         let result = match id.direction() {
-            Direction::Unidirectional if self.control.is(id) => {
-                Err(Error::new(ErrorCode::H3_CLOSED_CRITICAL_STREAM, "the control stream was refused"))
+            Direction::Unidirectional if self.control.is(id) || self.shared.compression.is(id) => {
+                let reason = "a stream was refused that the connection needs";
+                Err(Error::new(ErrorCode::H3_CLOSED_CRITICAL_STREAM, reason))
             }
             Direction::Unidirectional => Ok(()),
             Direction::Bidirectional => self.stop_request(io, id, ErrorCode(code)),
@@ -184,8 +192,22 @@ impl Connection {
         }
     }
 
-    /// Ends the connection if `result` says so.
+    /// Offers the transport what it has not taken of our unidirectional streams.
+    fn flush_uni(&mut self, io: &mut dyn Transport) {
+        if self.shared.closed {
+            return;
+        }
+        self.shared.compression.flush_inserts(io);
+        let result = self.control.flush(io).and_then(|()| self.shared.compression.flush(io));
+        self.settle_connection(io, result);
+    }
+
+    /// Tells the peer's encoder what it should know, and ends the connection if `result` says so.
     fn settle_connection(&mut self, io: &mut dyn Transport, result: Result<(), Error>) {
+        let result = match result {
+            Ok(()) if !self.shared.closed => self.shared.compression.flush_feedback(io),
+            result => result,
+        };
         if let Err(error) = result
             && !self.shared.closed
         {
@@ -223,6 +245,10 @@ impl Connection {
                     self.shared.on_useless()?;
                 }
             }
+        }
+        // What has come on the encoder stream may be what they have waited for.
+        while let Some(id) = self.shared.compression.decoder.next_ready() {
+            self.read_request(io, id)?;
         }
         Ok(())
     }

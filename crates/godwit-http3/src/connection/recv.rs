@@ -8,6 +8,7 @@
 //! ```
 //! The end is also permitted in `Body`. Unknown frames are permitted, and ignored, anywhere.
 
+use super::incoming::{Asked, Fault, Item, Phase};
 use super::shared::Shared;
 use crate::error::{Error, ErrorCode};
 use crate::frame::{Current, FrameReader, FrameType};
@@ -16,80 +17,23 @@ use crate::qpack::DecodeError;
 use crate::transport::{Read, StreamError, Transport};
 use bytes::Bytes;
 use godwit_wire::{Side, StreamId};
-use http::{HeaderMap, Method, Response, StatusCode};
+use http::{Method, StatusCode};
 
 /// What is read at once where it is not known what comes.
 pub(super) const CHUNK: usize = 4096;
 
-/// How far the message has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Phase {
-    /// The header section of the (final) message has not come.
-    Head,
-    /// Content or trailers may come.
-    Body,
-    /// Only the end may come.
-    Trailed,
-    /// Nothing is read any more.
-    Done,
-}
-
-/// What came next.
-#[derive(Debug)]
-pub(super) enum Item {
-    /// Nothing yet.
-    Blocked,
-    Request(RequestHead),
-    Informational(Response<()>),
-    Response(Response<()>),
-    Data(Bytes),
-    Trailers(HeaderMap),
-    End,
-    /// The peer reset the stream.
-    Reset(ErrorCode),
-}
-
-/// What is wrong with what came.
-#[derive(Debug)]
-pub(super) enum Fault {
-    /// The connection ends.
-    Connection(Error),
-    /// The stream does.
-    Stream(ErrorCode),
-    /// The fields are larger than allowed.
-    TooLarge,
-}
-
-impl From<Error> for Fault {
-    fn from(error: Error) -> Self {
-        Fault::Connection(error)
-    }
-}
-
-/// What the request was, as far as it decides what a response may contain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asked {
-    Connect,
-    Head,
-    Other,
-}
-
-impl Asked {
-    pub(super) fn of(method: &Method) -> Self {
-        match *method {
-            Method::CONNECT => Asked::Connect,
-            Method::HEAD => Asked::Head,
-            _ => Asked::Other,
-        }
-    }
-}
+/// Bytes that two integers before a section's field lines may have.
+const LONGEST_PREFIX: u64 = 20;
 
 /// The receiving half of a request stream.
 #[derive(Debug)]
 pub(super) struct Receiver {
+    id: StreamId,
     phase: Phase,
     asked: Asked,
     frames: FrameReader,
+    /// A field section that waits for the dynamic table. Nothing behind it is read meanwhile.
+    waiting: Option<Bytes>,
     /// What the transport gave and has not been looked at.
     input: Bytes,
     /// The stream has ended, after `input`.
@@ -108,11 +52,13 @@ pub(super) struct Receiver {
 
 impl Receiver {
     /// At the beginning of a stream; a client says what it `asked`.
-    pub(super) fn new(asked: Asked, shared: &Shared) -> Self {
+    pub(super) fn new(id: StreamId, asked: Asked, shared: &Shared) -> Self {
         Receiver {
+            id,
             phase: Phase::Head,
             asked,
             frames: FrameReader::new(),
+            waiting: None,
             input: Bytes::new(),
             ended: false,
             field_room: shared.config.max_field_section_size,
@@ -141,6 +87,15 @@ impl Receiver {
 
     /// Nothing more is wanted.
     pub(super) fn give_up(&mut self, shared: &mut Shared) {
+        if !self.is_done() {
+            shared.compression.decoder.cancel(self.id);
+        }
+        self.release(shared);
+    }
+
+    /// Nothing more is held.
+    fn release(&mut self, shared: &mut Shared) {
+        self.waiting = None;
         self.phase = Phase::Done;
         self.input = Bytes::new();
         self.frames = FrameReader::new();
@@ -153,13 +108,18 @@ impl Receiver {
         &mut self,
         shared: &mut Shared,
         io: &mut dyn Transport,
-        id: StreamId,
         max: usize,
     ) -> Result<Item, Fault> {
         if self.is_done() {
             return Ok(Item::End);
         }
         let max = max.max(1);
+        if let Some(section) = self.waiting.take() {
+            return Ok(match self.fields(section, shared)? {
+                Some(item) => item,
+                None => self.look_ahead(shared, io),
+            });
+        }
         loop {
             let item = match self.frames.current() {
                 Some(frame) => self.payload(frame, shared, max)?,
@@ -174,8 +134,11 @@ impl Receiver {
             if let Some(item) = item {
                 return Ok(item);
             }
+            if self.waiting.is_some() {
+                return Ok(self.look_ahead(shared, io));
+            }
             if self.input.is_empty() {
-                match self.refill(shared, io, id, max)? {
+                match self.refill(shared, io, max)? {
                     Some(item) => return Ok(item),
                     None => continue,
                 }
@@ -189,12 +152,11 @@ impl Receiver {
         &mut self,
         shared: &mut Shared,
         io: &mut dyn Transport,
-        id: StreamId,
     ) -> Result<Option<Item>, Fault> {
         if !self.input.is_empty() {
             return Ok(None);
         }
-        match self.refill(shared, io, id, CHUNK)? {
+        match self.refill(shared, io, CHUNK)? {
             Some(item @ (Item::End | Item::Reset(_))) => Ok(Some(item)),
             _ => Ok(None),
         }
@@ -205,14 +167,13 @@ impl Receiver {
         &mut self,
         shared: &mut Shared,
         io: &mut dyn Transport,
-        id: StreamId,
         max: usize,
     ) -> Result<Option<Item>, Fault> {
         if self.ended {
             return self.end(shared).map(Some);
         }
         // Room for a frame's header before the content asked for.
-        match io.read(id, max.clamp(64, usize::MAX / 2)) {
+        match io.read(self.id, max.clamp(64, usize::MAX / 2)) {
             Ok(Read::Data(data)) => {
                 self.input = data;
                 Ok(None)
@@ -222,15 +183,32 @@ impl Receiver {
                 self.ended = true;
                 self.end(shared).map(Some)
             }
-            Err(StreamError::Reset(code)) => {
-                self.give_up(shared);
-                Ok(Some(Item::Reset(ErrorCode(code))))
-            }
-            Err(StreamError::Stopped(_) | StreamError::Unknown) => {
-                self.give_up(shared);
-                Ok(Some(Item::Reset(ErrorCode::H3_REQUEST_CANCELLED)))
+            Err(error) => Ok(Some(self.on_error(error, shared))),
+        }
+    }
+
+    /// While a section waits: whether the peer has given the stream up, as far as that can be found out without reading much.
+    fn look_ahead(&mut self, shared: &mut Shared, io: &mut dyn Transport) -> Item {
+        while !self.ended
+            && let Some(room) = CHUNK.checked_sub(self.input.len()).filter(|room| *room > 0)
+        {
+            match io.read(self.id, room) {
+                Ok(Read::Data(data)) if self.input.is_empty() => self.input = data,
+                Ok(Read::Data(data)) => self.input = [&self.input[..], &data].concat().into(),
+                Ok(Read::Finished) => self.ended = true,
+                Ok(Read::Blocked) => break,
+                Err(error) => return self.on_error(error, shared),
             }
         }
+        Item::Blocked
+    }
+
+    fn on_error(&mut self, error: StreamError, shared: &mut Shared) -> Item {
+        self.give_up(shared);
+        Item::Reset(match error {
+            StreamError::Reset(code) => ErrorCode(code),
+            StreamError::Stopped(_) | StreamError::Unknown => ErrorCode::H3_REQUEST_CANCELLED,
+        })
     }
 
     /// The stream ended.
@@ -246,7 +224,7 @@ impl Receiver {
             Phase::Head => Err(Fault::Stream(ErrorCode::H3_MESSAGE_ERROR)),
             Phase::Body | Phase::Trailed | Phase::Done => {
                 self.check_whole()?;
-                self.give_up(shared);
+                self.release(shared);
                 Ok(Item::End)
             }
         }
@@ -272,7 +250,7 @@ impl Receiver {
                     self.check_whole()?;
                 }
                 // No encoding needs more than the 32 bytes that each field counts for, plus a prefix.
-                let fits = frame.len <= self.field_room.saturating_add(2);
+                let fits = frame.len <= self.field_room.saturating_add(LONGEST_PREFIX);
                 if fits { Ok(()) } else { Err(Fault::TooLarge) }
             }
             (FrameType::HEADERS, _) => unexpected("HEADERS after the trailers"),
@@ -320,7 +298,7 @@ impl Receiver {
                 let fits = shared.hold(self.held, held);
                 self.held = held;
                 match section {
-                    Some(section) => self.fields(&section, shared).map(Some),
+                    Some(section) => self.fields(section, shared),
                     None if fits => Ok(None),
                     None => Err(Fault::TooLarge),
                 }
@@ -333,8 +311,8 @@ impl Receiver {
         }
     }
 
-    /// Makes a message, or trailers, of a field section.
-    fn fields(&mut self, section: &[u8], shared: &mut Shared) -> Result<Item, Fault> {
+    /// Makes a message, or trailers, of a field section; `None` if it has to wait.
+    fn fields(&mut self, section: Bytes, shared: &mut Shared) -> Result<Option<Item>, Fault> {
         let kind = match (self.phase, shared.side) {
             (Phase::Head, Side::Server) => {
                 Kind::Request { connect_protocol: shared.config.enable_connect_protocol }
@@ -343,13 +321,30 @@ impl Receiver {
             _ => Kind::Trailers,
         };
         let mut builder = Builder::new(kind);
-        match shared.decoder.decode(section, self.field_room, &mut |field| builder.field(field)) {
+        let decoder = &mut shared.compression.decoder;
+        match decoder.decode(self.id, &section, self.field_room, &mut |field| builder.field(field)) {
             Ok(size) => self.field_room = self.field_room.saturating_sub(size),
+            Err(DecodeError::Blocked) => return self.wait(&section, shared),
             Err(DecodeError::Failed(reason)) => {
                 return Err(Error::new(ErrorCode::QPACK_DECOMPRESSION_FAILED, reason).into());
             }
             Err(DecodeError::TooLarge) => return Err(Fault::TooLarge),
         }
+        shared.hold(self.held, 0);
+        self.held = 0;
+        self.message(kind, builder).map(Some)
+    }
+
+    /// Holds a section until the dynamic table has what it needs.
+    fn wait(&mut self, section: &[u8], shared: &mut Shared) -> Result<Option<Item>, Fault> {
+        let fits = shared.hold(self.held, section.len());
+        self.held = section.len();
+        // Not as part of something larger.
+        self.waiting = Some(Bytes::copy_from_slice(section));
+        if fits { Ok(None) } else { Err(Fault::TooLarge) }
+    }
+
+    fn message(&mut self, kind: Kind, builder: Builder) -> Result<Item, Fault> {
         let malformed = |_| Fault::Stream(ErrorCode::H3_MESSAGE_ERROR);
         match kind {
             Kind::Request { .. } => builder.into_request().map_err(malformed).map(|head| self.request(head)),

@@ -1,7 +1,8 @@
 //! Request streams as the peer moves them: opened, readable, writable, stopped, wrong.
 
 use super::Connection;
-use super::recv::{self, Asked, Fault, Item, Receiver};
+use super::incoming::{self, Asked, Fault, Item};
+use super::recv::{self, Receiver};
 use super::sender::{self, Sender};
 use super::shared::Shared;
 use crate::error::{Error, ErrorCode, ReadError, SendError};
@@ -65,10 +66,10 @@ impl Connection {
         }
         self.shared.now = io.now();
         let Some(stream) = self.requests.get_mut(id) else { return Err(ReadError::UnknownStream) };
-        if stream.recv.phase() == recv::Phase::Head {
+        if stream.recv.phase() == incoming::Phase::Head {
             return Ok(BodyRead::Blocked);
         }
-        let item = stream.recv.next(&mut self.shared, io, id, max);
+        let item = stream.recv.next(&mut self.shared, io, max);
         stream.count(&mut self.shared);
         match item {
             Ok(Item::Blocked) => {
@@ -109,10 +110,11 @@ impl Connection {
         let after_goaway = self.control.goaway.is_some_and(|goaway| id.as_u64() >= goaway);
         if after_goaway || self.requests.len() >= self.shared.config.max_requests {
             io.stop_sending(id, ErrorCode::H3_REQUEST_REJECTED.0);
+            self.shared.compression.decoder.cancel(id);
             io.reset(id, ErrorCode::H3_REQUEST_REJECTED.0);
             return Ok(());
         }
-        let recv = Receiver::new(Asked::Other, &self.shared);
+        let recv = Receiver::new(id, Asked::Other, &self.shared);
         self.requests.insert(id, RequestStream::new(recv));
         Ok(())
     }
@@ -120,13 +122,13 @@ impl Connection {
     /// Reads until the header section is there; from then on the application reads.
     pub(super) fn read_request(&mut self, io: &mut dyn Transport, id: StreamId) -> Result<(), Error> {
         while let Some(stream) = self.requests.get_mut(id) {
-            if stream.recv.phase() != recv::Phase::Head {
+            if stream.recv.phase() != incoming::Phase::Head {
                 if !stream.recv.is_done() && !std::mem::replace(&mut stream.recv.informed, true) {
                     self.shared.push_event(Event::DataReadable { id })?;
                 }
                 return Ok(());
             }
-            match stream.recv.next(&mut self.shared, io, id, recv::CHUNK) {
+            match stream.recv.next(&mut self.shared, io, recv::CHUNK) {
                 Ok(Item::Informational(response)) => {
                     stream.count(&mut self.shared);
                     self.shared.push_event(Event::Informational { id, response })?;
@@ -143,7 +145,7 @@ impl Connection {
     /// Tells the application of a header section, and whether that is all.
     fn on_head(&mut self, io: &mut dyn Transport, id: StreamId, item: Item) -> Result<(), Error> {
         let Some(stream) = self.requests.get_mut(id) else { return Ok(()) };
-        let end = match stream.recv.ends_here(&mut self.shared, io, id) {
+        let end = match stream.recv.ends_here(&mut self.shared, io) {
             Ok(Some(Item::Reset(code))) => return self.on_reset(io, id, code),
             Ok(ended) => ended.is_some(),
             Err(fault) => return self.on_fault(io, id, fault, true).map(drop),
@@ -206,7 +208,7 @@ impl Connection {
         self.charge_abandoned(id)?;
         let mut response = Response::new(());
         *response.status_mut() = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
-        let frame = self.shared.headers_frame(|out| write_response(&response, out));
+        let frame = self.shared.headers_frame(io, id, &|section| write_response(&response, section));
         let Some(stream) = self.requests.get_mut(id) else { return Ok(()) };
         stream.recv.give_up(&mut self.shared);
         // The answer needs no more of the request.
@@ -246,7 +248,7 @@ impl Connection {
         }
         io.reset(id, code.0);
         stream.send.give_up();
-        if self.shared.side == Side::Server && stream.recv.phase() == recv::Phase::Head {
+        if self.shared.side == Side::Server && stream.recv.phase() == incoming::Phase::Head {
             // Nobody has seen the request, and there can be no response: there is no use in reading on.
             self.drop_request(io, id, ErrorCode::H3_REQUEST_REJECTED);
             return Ok(());

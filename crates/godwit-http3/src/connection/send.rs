@@ -5,11 +5,14 @@
 //! number, are left out while anything is kept, but for the first 100 (Continue).
 
 use super::Connection;
-use super::recv::{Asked, Receiver};
+use super::incoming::Asked;
+use super::recv::Receiver;
 use super::request::RequestStream;
 use super::sender::Phase;
+use super::shared::Write;
 use crate::error::{ErrorCode, SendError};
 use crate::message::{Protocol, write_request, write_response, write_trailers};
+use crate::qpack::Section;
 use crate::request_map::RequestMap;
 use crate::transport::Transport;
 use bytes::Bytes;
@@ -36,11 +39,13 @@ impl Connection {
         if extended && !self.shared.peer_settings.is_some_and(|settings| settings.enable_connect_protocol) {
             return Err(SendError::NotPermitted("the server has not enabled extended CONNECT"));
         }
-        let frame = self.shared.headers_frame(|out| write_request(request, out))?;
         // The settings should be on their way before any request.
         self.start(io);
+        let write = |section: &mut Section<'_>| write_request(request, section);
+        let (frame, section) = self.shared.first_headers_frame(io, &write)?;
         let id = io.open(Direction::Bidirectional).ok_or(SendError::NoStreams)?;
-        let mut stream = RequestStream::new(Receiver::new(Asked::of(request.method()), &self.shared));
+        self.shared.on_headers(id, &section);
+        let mut stream = RequestStream::new(Receiver::new(id, Asked::of(request.method()), &self.shared));
         let sent = stream.send.frame(io, id, frame, if end { Phase::Ending } else { Phase::Body });
         stream.count(&mut self.shared);
         self.requests.insert(id, stream);
@@ -69,7 +74,7 @@ impl Connection {
         if !stream.send.wants_informational(response.status()) {
             return Ok(());
         }
-        self.send_fields(io, id, Phase::Head, Phase::Head, |out| write_response(response, out))
+        self.send_fields(io, id, Phase::Head, Phase::Head, &|section| write_response(response, section))
     }
 
     /// Sends the final response; `end` says that nothing follows. (Servers only.)
@@ -101,8 +106,8 @@ impl Connection {
         }
         let stream = open_stream(&mut self.requests, id, Phase::Head, self.shared.closed)?;
         let then = if end { Phase::Ending } else { Phase::Body };
-        let head = |out: &mut Vec<u8>| write_response(response, out);
-        let result = stream.send.head(&mut self.shared, io, id, (content, then), head);
+        let head = |section: &mut Section<'_>| write_response(response, section);
+        let result = stream.send.head(&mut self.shared, io, id, (content, then), &head);
         self.settle_sent(io, id);
         result
     }
@@ -136,7 +141,7 @@ impl Connection {
         id: StreamId,
         trailers: &HeaderMap,
     ) -> Result<(), SendError> {
-        self.send_fields(io, id, Phase::Body, Phase::Ending, |out| write_trailers(trailers, out))
+        self.send_fields(io, id, Phase::Body, Phase::Ending, &|section| write_trailers(trailers, section))
     }
 
     /// Ends the message.
@@ -151,6 +156,7 @@ impl Connection {
     /// Abandons an exchange in both directions.
     pub fn reset(&mut self, io: &mut dyn Transport, id: StreamId, code: ErrorCode) {
         self.drop_request(io, id, code);
+        self.settle_connection(io, Ok(()));
     }
 
     /// Reads no more of a message. The other direction goes on: a server that answers without the whole
@@ -171,10 +177,10 @@ impl Connection {
         id: StreamId,
         now: Phase,
         then: Phase,
-        write: impl FnOnce(&mut Vec<u8>) -> Result<u64, &'static str>,
+        write: Write<'_>,
     ) -> Result<(), SendError> {
         let stream = open_stream(&mut self.requests, id, now, self.shared.closed)?;
-        let frame = self.shared.headers_frame(write)?;
+        let frame = self.shared.headers_frame(io, id, write)?;
         let result = stream.send.frame(io, id, frame, then);
         self.settle_sent(io, id);
         result

@@ -1,6 +1,6 @@
 //! The sending half of a request stream: what the transport has not taken yet, and what may follow.
 
-use super::shared::Shared;
+use super::shared::{Shared, Write};
 use crate::error::{ErrorCode, SendError};
 use crate::transport::{StreamError, Transport};
 use bytes::{Buf as _, Bytes};
@@ -131,12 +131,12 @@ impl Sender {
         io: &mut dyn Transport,
         id: StreamId,
         (content, then): (&Bytes, Phase),
-        write: impl FnOnce(&mut Vec<u8>) -> Result<u64, &'static str>,
+        write: Write<'_>,
     ) -> Result<usize, SendError> {
         let whole = content.len();
         let content = content.slice(..whole.min(most_data(io)));
         let (taken, copied) = (content.len(), content.len() <= COPIED);
-        let head = shared.headers_and_data(&content, copied, write)?;
+        let head = shared.headers_and_data(io, id, (&content, copied), write)?;
         self.pending.push_back(head);
         if !copied {
             self.pending.push_back(content);

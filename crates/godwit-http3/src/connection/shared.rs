@@ -1,23 +1,31 @@
 //! What all streams of a connection have in common.
 
+use super::compression::Compression;
 use crate::budget::{Allowance, Units};
 use crate::config::Config;
 use crate::error::{Error, ErrorCode, SendError};
 use crate::event::Event;
 use crate::frame::{self, FrameType};
-use crate::qpack::Decoder;
+use crate::qpack::{Section, Written};
 use crate::settings::Settings;
+use crate::transport::Transport;
 use bytes::{BufMut, Bytes, BytesMut};
 use godwit_base::Time;
-use godwit_wire::Side;
+use godwit_wire::{Side, StreamId};
 use std::collections::VecDeque;
 
 /// Events held for the application at most; a peer that fills them faster than they are taken is
 /// disconnected.
 const MAX_EVENTS: usize = 1 << 14;
 
+/// Bytes for which an instruction of QPACK's encoder counts at least.
+const INSTRUCTION: u64 = 32;
+
 /// What a request that was served, or answered, pays back of the useless allowance.
 const EARNED_BY_MESSAGE: u32 = 4;
+
+/// Writes the fields of a section and returns their size; more than once, perhaps.
+pub(super) type Write<'a> = &'a dyn Fn(&mut Section<'_>) -> Result<u64, &'static str>;
 
 /// Limits, buffers and events, beside the streams so that both can be borrowed at once.
 #[derive(Debug)]
@@ -29,7 +37,7 @@ pub(super) struct Shared {
     pub(super) now: Time,
     /// The peer's settings, once they have arrived.
     pub(super) peer_settings: Option<Settings>,
-    pub(super) decoder: Decoder,
+    pub(super) compression: Compression,
     events: VecDeque<Event>,
     /// Bytes in incomplete HEADERS frames of all streams.
     buffered: usize,
@@ -39,8 +47,6 @@ pub(super) struct Shared {
     useless_bytes: Units,
     useful_bytes: Units,
     abandoned: Allowance,
-    /// The field section being written.
-    section: Vec<u8>,
     /// Where frame headers are written, to be cut off one by one.
     arena: BytesMut,
 }
@@ -52,7 +58,7 @@ impl Shared {
             closed: false,
             now: Time::ZERO,
             peer_settings: None,
-            decoder: Decoder::new(),
+            compression: Compression::new(&config),
             events: VecDeque::new(),
             buffered: 0,
             kept: 0,
@@ -68,7 +74,6 @@ impl Shared {
                 config.abandoned_per_second,
                 "too many abandoned requests",
             ),
-            section: Vec::new(),
             arena: BytesMut::new(),
             config,
         }
@@ -102,6 +107,24 @@ impl Shared {
     pub(super) fn on_useless_bytes(&mut self, bytes: u64) -> Result<(), Error> {
         let units = self.useless_bytes.add(bytes, 10);
         self.useless.charge(self.now, units)
+    }
+
+    /// Obeys the peer's QPACK encoder, whose instructions count by their bytes, or by the work that they are: one by one, so that
+    /// what is wrong first is what is told, in whatever pieces they come.
+    pub(super) fn on_encoder_stream(&mut self, input: &[u8]) -> Result<(), Error> {
+        let Shared { compression, useless, useless_bytes, now, .. } = self;
+        compression.decoder.on_encoder_stream(input, |len| {
+            useless.charge(*now, useless_bytes.add((len as u64).max(INSTRUCTION), 10))
+        })
+    }
+
+    /// Obeys the peer's QPACK decoder. What has no effect is useless.
+    pub(super) fn on_decoder_stream(&mut self, input: &[u8]) -> Result<(), Error> {
+        let Shared { compression, useless, now, .. } = self;
+        compression.encoder.on_decoder_stream(input, |had_effect| match had_effect {
+            true => Ok(()),
+            false => useless.charge(*now, 1),
+        })
     }
 
     /// Accounts for content: each 4 KiB make up for a useless thing.
@@ -144,42 +167,72 @@ impl Shared {
         self.buffered.saturating_add(self.kept)
     }
 
-    /// A HEADERS frame around the field section that `write` writes, and whose size it returns.
+    /// A HEADERS frame on this stream around the field section that `write` writes, and whose size it returns.
     pub(super) fn headers_frame(
         &mut self,
-        write: impl FnOnce(&mut Vec<u8>) -> Result<u64, &'static str>,
+        io: &mut dyn Transport,
+        id: StreamId,
+        write: Write<'_>,
     ) -> Result<Bytes, SendError> {
-        self.headers_and_data(&[], false, write)
+        self.headers_and_data(io, id, (&[], false), write)
     }
 
-    /// The same, and the header of a DATA frame with `content` if that is not empty. The content follows if it is `copied`.
+    /// The same for a new stream: with the section, of which [`Shared::on_headers`] is to be told.
+    pub(super) fn first_headers_frame(
+        &mut self,
+        io: &mut dyn Transport,
+        write: Write<'_>,
+    ) -> Result<(Bytes, Written), SendError> {
+        self.frames(io, None, (&[], false), write)
+    }
+
+    /// A HEADERS frame on this stream, and the header of a DATA frame with `content` if that is not empty. The content follows
+    /// if it is to be copied.
     pub(super) fn headers_and_data(
         &mut self,
-        content: &[u8],
-        copied: bool,
-        write: impl FnOnce(&mut Vec<u8>) -> Result<u64, &'static str>,
+        io: &mut dyn Transport,
+        id: StreamId,
+        content: (&[u8], bool),
+        write: Write<'_>,
     ) -> Result<Bytes, SendError> {
-        self.section.clear();
-        let size = write(&mut self.section).map_err(SendError::Malformed)?;
+        let (frames, section) = self.frames(io, Some(id), content, write)?;
+        self.on_headers(id, &section);
+        Ok(frames)
+    }
+
+    /// A section has its stream.
+    pub(super) fn on_headers(&mut self, id: StreamId, section: &Written) {
+        self.compression.encoder.on_sent(id, section);
+    }
+
+    fn frames(
+        &mut self,
+        io: &mut dyn Transport,
+        id: Option<StreamId>,
+        (content, copied): (&[u8], bool),
+        write: Write<'_>,
+    ) -> Result<(Bytes, Written), SendError> {
+        let (section, size, lines) = self.compression.section(io, id, write).map_err(SendError::Malformed)?;
         let limit = self.peer_settings.and_then(|settings| settings.max_field_section_size);
         if limit.is_some_and(|limit| size > limit) {
             return Err(SendError::FieldsTooLarge);
         }
-        let (section, content_len) = (self.section.len(), content.len());
-        let mut room = frame::header_len(FrameType::HEADERS, section as u64).saturating_add(section);
+        let (len, content_len) = (section.prefix_len().saturating_add(lines.len()), content.len());
+        let mut room = frame::header_len(FrameType::HEADERS, len as u64).saturating_add(len);
         if content_len > 0 {
             room = room.saturating_add(frame::header_len(FrameType::DATA, content_len as u64));
             room = room.saturating_add(if copied { content_len } else { 0 });
         }
         // Without room to spare it becomes what is sent as it is.
         let mut frames = Vec::with_capacity(room);
-        frame::put_header(FrameType::HEADERS, section as u64, &mut frames);
-        frames.put_slice(&self.section);
+        frame::put_header(FrameType::HEADERS, len as u64, &mut frames);
+        section.put_prefix(&mut frames);
+        frames.put_slice(lines);
         if content_len > 0 {
             frame::put_header(FrameType::DATA, content_len as u64, &mut frames);
             frames.put_slice(if copied { content } else { &[] });
         }
-        Ok(frames.into())
+        Ok((frames.into(), section))
     }
 
     /// The header of a DATA frame with `len` bytes of content.

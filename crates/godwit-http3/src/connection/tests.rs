@@ -1,9 +1,11 @@
 #![allow(clippy::arithmetic_side_effects, reason = "tests")]
 
 mod exchange;
+mod interleaving;
 mod limits;
 mod memory;
 mod rules;
+mod table;
 
 use super::Connection;
 use crate::frame::{self, FrameType};
@@ -43,8 +45,17 @@ impl Peer {
 
 /// Both ends, started.
 fn pair(world: &World) -> (Peer, Peer) {
-    let mut client = Peer::new(Side::Client, world, Config::default());
-    let mut server = Peer::new(Side::Server, world, Config::default());
+    pair_of(world, &Config::default())
+}
+
+/// Both ends without a dynamic table, so that the same fields always take the same bytes.
+fn static_pair(world: &World) -> (Peer, Peer) {
+    pair_of(world, &Config { qpack_max_table_capacity: 0, qpack_blocked_streams: 0, ..Config::default() })
+}
+
+fn pair_of(world: &World, config: &Config) -> (Peer, Peer) {
+    let mut client = Peer::new(Side::Client, world, config.clone());
+    let mut server = Peer::new(Side::Server, world, config.clone());
     pump(&mut client, &mut server);
     assert!(matches!(client.events()[..], [Event::Settings]));
     assert!(matches!(server.events()[..], [Event::Settings]));

@@ -5,7 +5,6 @@ use super::shared::Shared;
 use crate::error::{Error, ErrorCode};
 use crate::event::Event;
 use crate::frame::{self, Current, FrameReader, FrameType, PartialVarint};
-use crate::qpack::streams::{Instructions, Kind};
 use crate::settings::{self, Settings};
 use bytes::Bytes;
 use godwit_wire::{Direction, Side, StreamId};
@@ -25,8 +24,10 @@ pub(super) enum UniStream {
     Untyped(PartialVarint),
     /// The control stream.
     Control(FrameReader),
-    /// One of QPACK's.
-    Qpack(Instructions),
+    /// That of QPACK's encoder.
+    Encoder,
+    /// That of QPACK's decoder.
+    Decoder,
 }
 
 impl UniStream {
@@ -75,10 +76,8 @@ pub(super) fn receive(
             UniStream::Control(frames) => {
                 return control(frames, peer, shared, &mut input).map(|()| Next::Continue);
             }
-            UniStream::Qpack(instructions) => {
-                instructions.receive(&input, || shared.on_useless())?;
-                return Ok(Next::Continue);
-            }
+            UniStream::Encoder => return shared.on_encoder_stream(&input).map(|()| Next::Continue),
+            UniStream::Decoder => return shared.on_decoder_stream(&input).map(|()| Next::Continue),
         }
     }
 }
@@ -87,12 +86,8 @@ pub(super) fn receive(
 fn open(stream_type: u64, peer: &mut Peer, shared: &mut Shared) -> Result<Option<UniStream>, Error> {
     let (seen, stream) = match stream_type {
         stream_type::CONTROL => (&mut peer.has_control, UniStream::Control(FrameReader::new())),
-        stream_type::QPACK_ENCODER => {
-            (&mut peer.has_encoder, UniStream::Qpack(Instructions::new(Kind::Encoder)))
-        }
-        stream_type::QPACK_DECODER => {
-            (&mut peer.has_decoder, UniStream::Qpack(Instructions::new(Kind::Decoder)))
-        }
+        stream_type::QPACK_ENCODER => (&mut peer.has_encoder, UniStream::Encoder),
+        stream_type::QPACK_DECODER => (&mut peer.has_decoder, UniStream::Decoder),
         stream_type::PUSH if shared.side == Side::Server => {
             return Err(Error::new(ErrorCode::H3_STREAM_CREATION_ERROR, "a push stream from a client"));
         }
@@ -176,7 +171,9 @@ fn judge(frame: Current, shared: &mut Shared) -> Result<(), Error> {
 /// Does what a frame on the control stream says.
 fn obey(frame_type: FrameType, payload: &[u8], peer: &mut Peer, shared: &mut Shared) -> Result<(), Error> {
     if frame_type == FrameType::SETTINGS {
-        shared.peer_settings = Some(Settings::decode(payload)?);
+        let settings = Settings::decode(payload)?;
+        shared.compression.on_settings(&settings);
+        shared.peer_settings = Some(settings);
         return shared.push_event(Event::Settings);
     }
     let id = frame::parse_id(payload)

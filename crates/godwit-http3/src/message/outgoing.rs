@@ -1,15 +1,14 @@
 //! From `http` types to field sections.
 
 use super::{Protocol, is_connection_specific};
-use crate::qpack::Encoder;
-use bytes::BufMut;
+use crate::qpack::Section;
 use http::header::{HOST, TE};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 
 type Fault = &'static str;
 
 /// Writes a request's header section and returns its size as limits count it.
-pub(crate) fn write_request<B: BufMut>(request: &Request<()>, out: &mut B) -> Result<u64, Fault> {
+pub(crate) fn write_request(request: &Request<()>, section: &mut Section<'_>) -> Result<u64, Fault> {
     let uri = request.uri();
     let protocol = request.extensions().get::<Protocol>();
     let connect = request.method() == Method::CONNECT;
@@ -31,50 +30,44 @@ pub(crate) fn write_request<B: BufMut>(request: &Request<()>, out: &mut B) -> Re
         return Err("the authority has a userinfo part");
     }
 
-    let mut encoder = Encoder::new(out);
-    encoder.field(b":method", request.method().as_str().as_bytes(), false);
+    section.field(b":method", request.method().as_str().as_bytes(), false);
     if !connect || protocol.is_some() {
         let scheme = uri.scheme_str().unwrap_or("https");
-        encoder.field(b":scheme", scheme.as_bytes(), false);
+        section.field(b":scheme", scheme.as_bytes(), false);
     }
-    encoder.field(b":authority", authority, false);
+    section.field(b":authority", authority, false);
     if !connect || protocol.is_some() {
         let path = uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
         match path {
-            "*" if request.method() == Method::OPTIONS => encoder.field(b":path", b"*", false),
-            "" => encoder.field(b":path", b"/", false),
-            _ if path.starts_with('/') => encoder.field(b":path", path.as_bytes(), false),
+            "*" if request.method() == Method::OPTIONS => section.field(b":path", b"*", false),
+            "" => section.field(b":path", b"/", false),
+            _ if path.starts_with('/') => section.field(b":path", path.as_bytes(), false),
             // A query without a path.
-            _ if path.starts_with('?') => encoder.field(b":path", ["/", path].concat().as_bytes(), false),
+            _ if path.starts_with('?') => section.field(b":path", ["/", path].concat().as_bytes(), false),
             _ => return Err("the URI's path does not begin with a slash"),
         }
     }
     if let Some(protocol) = protocol {
-        encoder.field(b":protocol", protocol.as_str().as_bytes(), false);
+        section.field(b":protocol", protocol.as_str().as_bytes(), false);
     }
-    headers(request.headers(), true, &mut encoder)
+    headers(request.headers(), true, section)
 }
 
 /// Writes a response's header section and returns its size.
-pub(crate) fn write_response<B: BufMut>(response: &Response<()>, out: &mut B) -> Result<u64, Fault> {
+pub(crate) fn write_response(response: &Response<()>, section: &mut Section<'_>) -> Result<u64, Fault> {
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         return Err("status 101 does not exist in HTTP/3");
     }
-    let mut encoder = Encoder::new(out);
-    encoder.field(b":status", response.status().as_str().as_bytes(), false);
-    headers(response.headers(), false, &mut encoder)
+    section.field(b":status", response.status().as_str().as_bytes(), false);
+    headers(response.headers(), false, section)
 }
 
 /// Writes a trailer section and returns its size.
-pub(crate) fn write_trailers<B: BufMut>(trailers: &HeaderMap, out: &mut B) -> Result<u64, Fault> {
-    headers(trailers, false, &mut Encoder::new(out))
+pub(crate) fn write_trailers(trailers: &HeaderMap, section: &mut Section<'_>) -> Result<u64, Fault> {
+    headers(trailers, false, section)
 }
 
-fn headers<B: BufMut>(
-    headers: &HeaderMap,
-    request: bool,
-    encoder: &mut Encoder<'_, B>,
-) -> Result<u64, Fault> {
+fn headers(headers: &HeaderMap, request: bool, section: &mut Section<'_>) -> Result<u64, Fault> {
     for (name, value) in headers {
         if is_connection_specific(name.as_str().as_bytes()) {
             return Err("a connection-specific field");
@@ -84,8 +77,8 @@ fn headers<B: BufMut>(
         }
         // In a request `:authority` stands for it.
         if !(request && name == HOST) {
-            encoder.field(name.as_str().as_bytes(), value.as_bytes(), value.is_sensitive());
+            section.field(name.as_str().as_bytes(), value.as_bytes(), value.is_sensitive());
         }
     }
-    Ok(encoder.size())
+    Ok(section.size())
 }

@@ -1,8 +1,11 @@
 #![allow(clippy::arithmetic_side_effects, reason = "tests")]
 
 use super::*;
-use crate::qpack::{Decoder, Field};
+use crate::qpack::{Decoder, Field, Section, TableEncoder};
+use godwit_wire::{Direction, Side, StreamId};
 use http::{Request, Response};
+
+const STREAM: StreamId = StreamId::new(Side::Client, Direction::Bidirectional, 0);
 
 type Fields<'a> = &'a [(&'a str, &'a str)];
 
@@ -163,9 +166,19 @@ fn responses_and_trailers() {
     }
 }
 
+fn written(write: impl Fn(&mut Section<'_>) -> Result<u64, &'static str>) -> Result<Vec<u8>, &'static str> {
+    let mut encoder = TableEncoder::new(0);
+    let mut lines = Vec::new();
+    let mut section = encoder.section(None, &mut lines);
+    write(&mut section)?;
+    let mut out = Vec::new();
+    section.finish().put_prefix(&mut out);
+    Ok([out, lines].concat())
+}
+
 fn reread(kind: Kind, section: &[u8]) -> Builder {
     let mut builder = Builder::new(kind);
-    Decoder::new().decode(section, 10_000, &mut |field| builder.field(field)).unwrap();
+    Decoder::new().decode(STREAM, section, 10_000, &mut |field| builder.field(field)).unwrap();
     builder
 }
 
@@ -179,8 +192,7 @@ fn what_is_written_can_be_read() {
     ];
     for request in requests {
         let request = request.unwrap();
-        let mut section = Vec::new();
-        write_request(&request, &mut section).unwrap();
+        let section = written(|section| write_request(&request, section)).unwrap();
         let again = reread(PLAIN, &section).into_request().unwrap().request;
         assert_eq!(again.method(), request.method());
         assert_eq!(again.uri().path(), request.uri().path());
@@ -192,23 +204,23 @@ fn what_is_written_can_be_read() {
 
     let mut request = Request::connect("https://a.example/chat").body(()).unwrap();
     request.extensions_mut().insert(Protocol::new("websocket").unwrap());
-    let mut section = Vec::new();
-    write_request(&request, &mut section).unwrap();
+    let section = written(|section| write_request(&request, section)).unwrap();
     let again = reread(EXTENDED, &section).into_request().unwrap().request;
     assert_eq!(again.uri(), request.uri());
     assert_eq!(again.extensions().get::<Protocol>(), request.extensions().get::<Protocol>());
 
     let response = Response::builder().status(206).header("etag", "x").body(()).unwrap();
-    let mut section = Vec::new();
-    write_response(&response, &mut section).unwrap();
+    let section = written(|section| write_response(&response, section)).unwrap();
     let again = reread(Kind::Response, &section).into_response().unwrap().response;
     assert_eq!((again.status(), again.headers()), (response.status(), response.headers()));
 }
 
 #[test]
 fn what_could_not_be_read_is_not_written() {
-    let refused =
-        |request: http::request::Builder| write_request(&request.body(()).unwrap(), &mut Vec::new()).is_err();
+    let refused = |request: http::request::Builder| {
+        let request = request.body(()).unwrap();
+        written(|section| write_request(&request, section)).is_err()
+    };
     assert!(refused(Request::get("/only/path")));
     assert!(refused(Request::get("https://me@a.example/")));
     assert!(refused(Request::get("https://a.example/").header("host", "b.example")));
@@ -217,6 +229,6 @@ fn what_could_not_be_read_is_not_written() {
     assert!(refused(Request::get("https://a.example/").extension(Protocol::new("x").unwrap())));
     assert!(!refused(Request::get("/only/path").header("host", "b.example")));
     let response = Response::builder().status(101).body(()).unwrap();
-    assert!(write_response(&response, &mut Vec::new()).is_err());
+    assert!(written(|section| write_response(&response, section)).is_err());
     assert!(Protocol::new("a b").is_none() && Protocol::new("").is_none());
 }

@@ -1,12 +1,12 @@
-//! Writing field sections (RFC 9204 section 4.5).
+//! Writing field sections that stand alone (RFC 9204 section 4.5): with the static table, never waiting for anything.
 
 use super::static_table::{self, Match};
-use super::{field_size, prefix_int, written};
+use super::{field_size, hash, prefix_int, written};
 use bytes::BufMut;
 
-/// Writes one field section after another.
+/// Writes one field section after another, without a dynamic table; see [`super::TableEncoder`] for one with it.
 ///
-/// It has no dynamic table, hence no state of its own but the size of the section being written.
+/// It has no state of its own but the size of the section being written.
 #[derive(Debug)]
 pub struct Encoder<'a, B> {
     out: &'a mut B,
@@ -27,7 +27,7 @@ impl<'a, B: BufMut> Encoder<'a, B> {
         if sensitive || !written::may_remember(name, value) {
             line(name, value, sensitive, self.out);
         } else {
-            written::line(name, value, |out| line(name, value, false, out), |line| self.out.put_slice(line));
+            remembered(hash::field(name, value), name, value, self.out);
         }
     }
 
@@ -37,8 +37,14 @@ impl<'a, B: BufMut> Encoder<'a, B> {
     }
 }
 
-/// Appends a field line.
-fn line(name: &[u8], value: &[u8], sensitive: bool, out: &mut impl BufMut) {
+/// Appends the field line of a field with this hash that [may be remembered](written::may_remember).
+#[inline]
+pub(super) fn remembered(hash: u32, name: &[u8], value: &[u8], out: &mut impl BufMut) {
+    written::line(hash, name, value, |line| self::line(name, value, false, line), |line| out.put_slice(line));
+}
+
+/// Appends a field line that needs no dynamic table.
+pub(super) fn line(name: &[u8], value: &[u8], sensitive: bool, out: &mut impl BufMut) {
     match static_table::find(name, value) {
         // A never-indexed field must be a literal even where the table has it.
         Some(Match::Field(index)) if !sensitive => prefix_int::encode(index, 6, 0b1100_0000, out),

@@ -1,19 +1,36 @@
-//! QPACK field compression (RFC 9204): static table and Huffman code.
+//! QPACK field compression (RFC 9204): static and dynamic table, Huffman code.
 //!
-//! This end announces a dynamic table of capacity 0 and no blocked streams, and uses none of the
-//! peer's: every field section stands alone, so that no section ever waits for another stream. A peer
-//! that nevertheless refers to, or inserts into, a dynamic table breaks the connection.
+//! [`Decoder`] reads the peer's field sections and encoder stream, and has what our decoder stream says; [`TableEncoder`] writes
+//! our field sections and encoder stream, and reads the peer's decoder stream. Both know only bytes: whoever has the streams
+//! carries these. [`Encoder`] writes sections that stand alone.
+//!
+//! From the bottom: `prefix_int`, `huffman`, `static_table`, `hash`, `table`, `instructions` are the format and what both ends
+//! have; `inserts` and `feedback` are parts of `decoder`; `seen`, `indexed` and `unacknowledged` of `table_encoder`, whose
+//! `section` writes.
 
-pub(crate) mod decoder;
-pub(crate) mod encoder;
-pub(crate) mod huffman;
-pub(crate) mod prefix_int;
-pub(crate) mod static_table;
-pub(crate) mod streams;
+mod decoder;
+mod encoder;
+mod feedback;
+mod hash;
+mod huffman;
+mod indexed;
+mod inserts;
+mod instructions;
+mod prefix_int;
+mod section;
+mod seen;
+mod static_table;
+mod table;
+mod table_encoder;
+mod unacknowledged;
 mod written;
+mod written_section;
 
 pub use decoder::{DecodeError, Decoder, Field};
 pub use encoder::Encoder;
+pub use section::Section;
+pub use table_encoder::TableEncoder;
+pub use written_section::Written;
 
 /// What each field counts beyond the bytes of its name and value (RFC 9114 section 4.2.2).
 pub const FIELD_OVERHEAD: u64 = 32;

@@ -56,6 +56,13 @@ pub(crate) fn encode(value: u64, prefix: u32, flags: u8, out: &mut impl BufMut) 
     out.put_u8(rest as u8);
 }
 
+/// Bytes that [`encode`] appends.
+pub(crate) fn encoded_len(value: u64, prefix: u32) -> usize {
+    let Some(rest) = value.checked_sub(u64::from(mask(prefix))) else { return 1 };
+    let bits = u64::BITS.saturating_sub((rest | 1).leading_zeros());
+    (bits.div_ceil(7) as usize).saturating_add(1)
+}
+
 /// Appends `text` with its length in the last `prefix` bits of the first byte, the Huffman flag in the
 /// bit before them and `flags` in the rest; Huffman-coded if that is shorter.
 pub(crate) fn encode_string(text: &[u8], prefix: u32, flags: u8, out: &mut impl BufMut) {
@@ -115,6 +122,7 @@ mod tests {
                 let mut reader = Reader::new(&bytes);
                 prop_assert_eq!(decode(&mut reader, prefix), Ok(value));
                 prop_assert!(reader.is_empty());
+                prop_assert_eq!(encoded_len(value, prefix), bytes.len());
                 for cut in 0..bytes.len() {
                     prop_assert_eq!(decode(&mut Reader::new(&bytes[..cut]), prefix), Err(IntError::Truncated));
                 }

@@ -33,10 +33,16 @@ pub(super) fn may_remember(name: &[u8], value: &[u8]) -> bool {
     name.len().saturating_add(value.len()) <= LONGEST && !secret
 }
 
-/// Gives `out` what `write` appends for a field that it [may remember](may_remember), perhaps from when it was written before.
-pub(super) fn line(name: &[u8], value: &[u8], write: impl FnOnce(&mut Vec<u8>), out: impl FnOnce(&[u8])) {
+/// Gives `out`, for a field with this [hash](super::hash::field), what `write` appends for a field that it [may remember](may_remember), perhaps from when it was written before.
+pub(super) fn line(
+    hash: u32,
+    name: &[u8],
+    value: &[u8],
+    write: impl FnOnce(&mut Vec<u8>),
+    out: impl FnOnce(&[u8]),
+) {
     WRITTEN.with_borrow_mut(|written| {
-        let Some(place) = written.get_mut(place_of(name, value)) else { return };
+        let Some(place) = written.get_mut((hash >> (u32::BITS - PLACES_BITS)) as usize) else { return };
         if !place.is_of(name, value) {
             place.bytes.clear();
             place.bytes.extend_from_slice(name);
@@ -56,23 +62,9 @@ impl Written {
     }
 }
 
-/// Where a field is looked for: by its lengths and last bytes, in which most differ that differ at all.
-fn place_of(name: &[u8], value: &[u8]) -> usize {
-    let lengths = (name.len() as u64) << 8 | value.len() as u64;
-    let mixed = lengths ^ last(name).rotate_left(32) ^ last(value);
-    // The fractional part of the golden ratio: its product has the bits of all of them at its top.
-    (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - PLACES_BITS)) as usize
-}
-
-fn last(bytes: &[u8]) -> u64 {
-    match bytes.last_chunk() {
-        Some(last) => u64::from_le_bytes(*last),
-        None => bytes.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte)),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::hash;
     use super::*;
     use proptest::prelude::*;
     use std::cell::Cell;
@@ -84,7 +76,7 @@ mod tests {
             new.set(true);
             line.extend([name, b"=", value].concat());
         };
-        line(name, value, write, |line| out.extend_from_slice(line));
+        line(hash::field(name, value), name, value, write, |line| out.extend_from_slice(line));
         (out, new.get())
     }
 

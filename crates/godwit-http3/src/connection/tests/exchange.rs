@@ -295,7 +295,7 @@ fn settings_and_the_same_bytes_each_time() {
     let len = usize::from(bytes[2]);
     let settings = Settings::decode(&bytes[3..3 + len]).unwrap();
     assert_eq!(settings.max_field_section_size, Some(64 << 10));
-    assert_eq!((settings.qpack_max_table_capacity, settings.qpack_blocked_streams), (0, 0));
+    assert_eq!((settings.qpack_max_table_capacity, settings.qpack_blocked_streams), (4096, 16));
     assert!(bytes.len() > 3 + len, "a reserved frame follows");
     let plain = start(Config { grease: false, enable_connect_protocol: true, ..Config::default() });
     let settings = Settings::decode(&plain[3..]).unwrap();

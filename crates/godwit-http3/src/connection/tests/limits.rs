@@ -18,7 +18,7 @@ fn status_of(section: &[u8]) -> Option<String> {
     let mut decoder = crate::qpack::Decoder::new();
     // Type and length of a short HEADERS frame take a byte each.
     decoder
-        .decode(section.get(2..)?, 10_000, &mut |field| {
+        .decode(StreamId::from_u64(0), section.get(2..)?, 10_000, &mut |field| {
             if field.name == b":status" {
                 status = Some(String::from_utf8_lossy(field.value).into_owned());
             }
@@ -323,7 +323,7 @@ fn the_peers_limits_are_kept() {
 fn informational_responses_that_nobody_reads_are_left_out() {
     const WINDOW: usize = 4000;
     let world = World::new(WINDOW, usize::MAX);
-    let (mut client, mut server) = pair(&world);
+    let (mut client, mut server) = static_pair(&world);
     let request = Request::get("https://a.example/").body(()).unwrap();
     let id = client.connection.send_request(&mut client.io, &request, true).unwrap();
     server.pump();
@@ -344,7 +344,7 @@ fn informational_responses_that_nobody_reads_are_left_out() {
 fn the_first_continue_is_never_left_out() {
     const WINDOW: usize = 4000;
     let world = World::new(WINDOW, usize::MAX);
-    let (mut client, mut server) = pair(&world);
+    let (mut client, mut server) = static_pair(&world);
     let request = Request::post("https://a.example/").header("expect", "100-continue").body(()).unwrap();
     let id = client.connection.send_request(&mut client.io, &request, false).unwrap();
     server.pump();

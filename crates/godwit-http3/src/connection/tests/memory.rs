@@ -108,6 +108,11 @@ impl World {
         self.0.borrow().halves.get(&(id, sender)).and_then(|half| half.stopped)
     }
 
+    /// Whether `sender` has a stream to send on.
+    pub(super) fn has(&self, id: StreamId, sender: Side) -> bool {
+        self.0.borrow().halves.contains_key(&(id, sender))
+    }
+
     pub(super) fn queued(&self, id: StreamId, sender: Side) -> usize {
         self.0.borrow().halves[&(id, sender)].queued
     }
@@ -130,6 +135,14 @@ impl State {
 impl End {
     pub(super) fn next_notice(&mut self) -> Option<Notice> {
         self.world.0.borrow_mut().notices.get_mut(&self.side)?.pop_front()
+    }
+
+    /// One of the next notices, and not always the first.
+    pub(super) fn take_notice(&mut self, nth: usize) -> Option<Notice> {
+        let mut state = self.world.0.borrow_mut();
+        let notices = state.notices.get_mut(&self.side)?;
+        let nth = nth.checked_rem(notices.len())?;
+        notices.remove(nth)
     }
 
     /// Everything that can be read now.

@@ -200,29 +200,6 @@ fn critical_streams() {
         ("unknown stream", vec![Uni(join(&[vec![0x21], vec![9; 50]])), ctl(&[])], Fine),
         ("stream ended without a type", vec![UniEnd(Bytes::from_static(&[0x40])), ctl(&[])], Fine),
         ("stream reset without a type", vec![UniReset(Bytes::from_static(&[0x40])), ctl(&[])], Fine),
-        (
-            "insertion",
-            vec![Uni(Bytes::from_static(&[2, 0xc0, 1, b'a']))],
-            Closes(Code::QPACK_ENCODER_STREAM_ERROR),
-        ),
-        (
-            "capacity",
-            vec![Uni(Bytes::from_static(&[2, 0x3f, 0xbd, 1]))],
-            Closes(Code::QPACK_ENCODER_STREAM_ERROR),
-        ),
-        ("capacity 0", vec![Uni(Bytes::from_static(&[2, 0x20]))], Fine),
-        (
-            "acknowledgement",
-            vec![Uni(Bytes::from_static(&[3, 0x80]))],
-            Closes(Code::QPACK_DECODER_STREAM_ERROR),
-        ),
-        ("increment", vec![Uni(Bytes::from_static(&[3, 0x01]))], Closes(Code::QPACK_DECODER_STREAM_ERROR)),
-        ("cancellation", vec![Uni(Bytes::from_static(&[3, 0x44]))], Fine),
-        (
-            "too many cancellations, and worse behind them",
-            vec![Uni([&[3][..], &[0x44; 2000], &[0x80]].concat().into())],
-            Closes(Code::H3_EXCESSIVE_LOAD),
-        ),
         ("CANCEL_PUSH", vec![ctl(&[id_frame(FrameType::CANCEL_PUSH, 0)])], Closes(Code::H3_ID_ERROR)),
         ("empty GOAWAY", vec![ctl(&[frame(7, &[])])], Closes(Code::H3_FRAME_ERROR)),
         ("GOAWAY cut short", vec![ctl(&[frame(7, &[0x40])])], Closes(Code::H3_FRAME_ERROR)),
@@ -264,13 +241,75 @@ fn control_frames_of_one_side() {
 }
 
 #[test]
+fn streams_of_qpack() {
+    use ErrorCode as Code;
+    let rows: Vec<(&str, Vec<Act>, Outcome)> = vec![
+        (
+            "insertion",
+            vec![Uni(Bytes::from_static(&[2, 0xc0, 1, b'a']))],
+            Closes(Code::QPACK_ENCODER_STREAM_ERROR),
+        ),
+        (
+            "capacity",
+            vec![Uni(Bytes::from_static(&[2, 0x3f, 0xe2, 0x1f]))],
+            Closes(Code::QPACK_ENCODER_STREAM_ERROR),
+        ),
+        ("capacity as permitted", vec![Uni(Bytes::from_static(&[2, 0x3f, 0xe1, 0x1f]))], Fine),
+        (
+            "entry larger than the capacity",
+            vec![Uni(Bytes::from_static(&[2, 0x3f, 0x0d, 0xc0, 3, b'a', b'b', b'c']))],
+            Closes(Code::QPACK_ENCODER_STREAM_ERROR),
+        ),
+        ("entry as large", vec![Uni(Bytes::from_static(&[2, 0x3f, 0x0d, 0xc0, 2, b'a', b'b']))], Fine),
+        (
+            "insertion with an unknown name",
+            vec![Uni(Bytes::from_static(&[2, 0x3f, 0xe1, 0x1f, 0x80, 1, b'a']))],
+            Closes(Code::QPACK_ENCODER_STREAM_ERROR),
+        ),
+        (
+            "insertion with static entry 99",
+            vec![Uni(Bytes::from_static(&[2, 0x3f, 0xe1, 0x1f, 0xff, 36]))],
+            Closes(Code::QPACK_ENCODER_STREAM_ERROR),
+        ),
+        (
+            "duplicate of an unknown entry",
+            vec![Uni(Bytes::from_static(&[2, 0x3f, 0xe1, 0x1f, 0x00]))],
+            Closes(Code::QPACK_ENCODER_STREAM_ERROR),
+        ),
+        ("capacity 0", vec![Uni(Bytes::from_static(&[2, 0x20]))], Fine),
+        (
+            "acknowledgement",
+            vec![Uni(Bytes::from_static(&[3, 0x80]))],
+            Closes(Code::QPACK_DECODER_STREAM_ERROR),
+        ),
+        ("increment", vec![Uni(Bytes::from_static(&[3, 0x01]))], Closes(Code::QPACK_DECODER_STREAM_ERROR)),
+        ("cancellation", vec![Uni(Bytes::from_static(&[3, 0x44]))], Fine),
+        (
+            "too many cancellations, and worse behind them",
+            vec![Uni([&[3][..], &[0x44; 2000], &[0x80]].concat().into())],
+            Closes(Code::H3_EXCESSIVE_LOAD),
+        ),
+        (
+            "too many instructions, and worse behind them",
+            vec![Uni([&[2][..], &[0x20; 40_000], &[0]].concat().into())],
+            Closes(Code::H3_EXCESSIVE_LOAD),
+        ),
+    ];
+    for (name, acts, expected) in rows {
+        for side in [Side::Client, Side::Server] {
+            check(side, &plain(), name, &acts, &expected);
+        }
+    }
+}
+
+#[test]
 fn requests() {
     use ErrorCode as Code;
     let grease = frame(frame::reserved(0), b"abc");
     let trailers = headers(&[("a", "b")]);
     let connect = headers(&[(":method", "CONNECT"), (":authority", "a:1")]);
     let post = |len| get(&[("content-length", len)]);
-    let not_fields = frame(1, &[3, 0, 0x80]);
+    let not_fields = frame(1, &[0, 0, 0x80]);
     let rows: Vec<(&str, Vec<Act>, Outcome)> = vec![
         ("request", vec![msg(&[get(&[])]), End], Fine),
         (

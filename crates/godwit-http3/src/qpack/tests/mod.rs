@@ -1,11 +1,38 @@
 #![allow(clippy::arithmetic_side_effects, reason = "tests")]
 
-use super::streams::{Instructions, Kind};
+mod errors;
+mod examples;
+mod together;
+
 use super::*;
-use crate::error::ErrorCode;
+use crate::error::Error;
+use godwit_wire::{Direction, Side, StreamId};
 use proptest::prelude::*;
 
 type Owned = (Vec<u8>, Vec<u8>, bool);
+
+const STREAM: StreamId = StreamId::new(Side::Client, Direction::Bidirectional, 0);
+
+/// Gives the decoder a piece of the encoder stream; how many instructions that completes.
+fn tell_decoder(decoder: &mut Decoder, input: &[u8]) -> Result<u32, Error> {
+    let mut count = 0;
+    let result = decoder.on_encoder_stream(input, |len| {
+        assert!(len > 0);
+        count += 1;
+        Ok(())
+    });
+    result.map(|()| count)
+}
+
+/// Gives the encoder a piece of the decoder stream; how many of the instructions that it completes are without effect.
+fn tell_encoder(encoder: &mut TableEncoder, input: &[u8]) -> Result<u32, Error> {
+    let mut useless = 0;
+    let result = encoder.on_decoder_stream(input, |had_effect| {
+        useless += u32::from(!had_effect);
+        Ok(())
+    });
+    result.map(|()| useless)
+}
 
 fn encoded(fields: &[Owned]) -> (Vec<u8>, u64) {
     let mut out = Vec::new();
@@ -22,7 +49,7 @@ fn decoded(section: &[u8], limit: u64) -> Result<Vec<Owned>, DecodeError> {
     let mut sink = |field: Field<'_>| {
         fields.push((field.name.to_vec(), field.value.to_vec(), field.sensitive));
     };
-    let size = Decoder::new().decode(section, limit, &mut sink)?;
+    let size = Decoder::new().decode(STREAM, section, limit, &mut sink)?;
     let sum: u64 = fields.iter().map(|(name, value, _)| field_size(name, value)).sum();
     assert_eq!(size, sum);
     Ok(fields)
@@ -101,45 +128,6 @@ fn size_is_limited_before_it_is_spent() {
     assert_eq!(decoded(&bomb, 64 << 10), Err(DecodeError::TooLarge));
 }
 
-#[test]
-fn instructions() {
-    use ErrorCode as Code;
-    let (encoder, decoder) = (Kind::Encoder, Kind::Decoder);
-    for (kind, bytes, expected) in [
-        (encoder, &[0x20, 0x20, 0x20][..], Ok(3)),
-        (encoder, &[0x3f, 0x00], Err(Code::QPACK_ENCODER_STREAM_ERROR)),
-        (encoder, &[0x21], Err(Code::QPACK_ENCODER_STREAM_ERROR)),
-        (encoder, &[0x3f, 0xbd, 0x01], Err(Code::QPACK_ENCODER_STREAM_ERROR)),
-        (encoder, &[0xc0], Err(Code::QPACK_ENCODER_STREAM_ERROR)),
-        (encoder, &[0x4a], Err(Code::QPACK_ENCODER_STREAM_ERROR)),
-        (encoder, &[0x02], Err(Code::QPACK_ENCODER_STREAM_ERROR)),
-        (decoder, &[0x48, 0x7f, 0x80, 0x01], Ok(2)),
-        (decoder, &[0x84], Err(Code::QPACK_DECODER_STREAM_ERROR)),
-        (decoder, &[0x00], Err(Code::QPACK_DECODER_STREAM_ERROR)),
-        (decoder, &[0x01], Err(Code::QPACK_DECODER_STREAM_ERROR)),
-        (decoder, &[0x7f; 12], Ok(6)),
-        (decoder, &[0xff; 1], Err(Code::QPACK_DECODER_STREAM_ERROR)),
-    ] {
-        let read = |pieces: &mut dyn Iterator<Item = &[u8]>| {
-            let (mut reader, mut count) = (Instructions::new(kind), 0);
-            for piece in pieces {
-                let account = || {
-                    count += 1;
-                    Ok(())
-                };
-                reader.receive(piece, account).map_err(|error| error.code)?;
-            }
-            Ok(count)
-        };
-        let (whole, by_byte) = (read(&mut std::iter::once(bytes)), read(&mut bytes.chunks(1)));
-        assert_eq!(whole, expected, "{kind:?} {bytes:02x?}");
-        assert_eq!(by_byte, whole, "{kind:?} {bytes:02x?}");
-    }
-    let endless = [&[0x7f][..], &[0xff; 30]].concat();
-    let error = Instructions::new(Kind::Decoder).receive(&endless, || Ok(())).unwrap_err();
-    assert_eq!(error.code, Code::QPACK_DECODER_STREAM_ERROR);
-}
-
 fn fields() -> impl Strategy<Value = Vec<Owned>> {
     let name = prop_oneof![
         Just(b"content-type".to_vec()),
@@ -175,7 +163,7 @@ proptest! {
     fn arbitrary_bytes_stay_within_the_limit(mut bytes in prop::collection::vec(any::<u8>(), 0..200), limit in 0_u64..2000) {
         bytes.splice(0..0, [0, 0]);
         let mut size = 0;
-        let _ = Decoder::new().decode(&bytes, limit, &mut |field| size += field_size(field.name, field.value));
+        let _ = Decoder::new().decode(STREAM, &bytes, limit, &mut |field| size += field_size(field.name, field.value));
         prop_assert!(size <= limit);
     }
 }

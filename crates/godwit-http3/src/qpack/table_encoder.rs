@@ -1,0 +1,281 @@
+//! The encoder with a dynamic table (RFC 9204 sections 2.1, 4.3 and 4.4): what it has inserted, what the peer has
+//! acknowledged, and what may be inserted in which place. [`super::Section`] writes the field sections.
+//!
+//! What is inserted has been written before of late, so that an insertion earns its bytes. Where the table is full the oldest
+//! entry leaves, unless it was used since it was inserted: then it is duplicated first.
+//!
+//! Invariants: no entry leaves that has not been acknowledged, or that a section refers to which has not; no more streams could
+//! have to wait than the peer permits; nothing here ever waits for the peer.
+
+use super::indexed::Indexed;
+use super::instructions::{self, DecoderStream, FromDecoder};
+use super::seen::Seen;
+use super::table::Entry;
+use super::unacknowledged::{Sent, Unacknowledged};
+use super::written_section::Written;
+use super::{FIELD_OVERHEAD, field_size, static_table};
+use crate::error::{Error, ErrorCode};
+use godwit_wire::StreamId;
+
+/// An entry is in use to which one of so many sections before has referred.
+const RECENT: u64 = 32;
+
+/// Used entries that one insertion saves from leaving.
+const MAX_SAVED: u32 = 4;
+
+/// Writes field sections, and the encoder stream with the entries that they refer to.
+#[derive(Debug)]
+pub struct TableEncoder {
+    /// The most that we want, and what the peer lets us have of it.
+    max_capacity: u64,
+    capacity: u64,
+    /// What the peer's table could hold: by this the Required Insert Count is reckoned.
+    max_entries: u64,
+    max_blocked: u64,
+    /// Made when something is inserted for the first time.
+    table: Option<Box<Indexed>>,
+    unacknowledged: Unacknowledged,
+    /// Made with the first section; never if no table is wanted.
+    seen: Option<Box<Seen>>,
+    instructions: Vec<u8>,
+    /// The transport has not taken what was said: no more is, and nothing is referred to that may not have been.
+    is_held_back: bool,
+    /// How many have been begun.
+    sections: u64,
+    /// Entries below this absolute index should leave: nothing new is to refer to them.
+    leaving: u64,
+    peer: DecoderStream,
+}
+
+impl TableEncoder {
+    /// An encoder that will use a table of at most `max_capacity` bytes, once the peer permits it.
+    pub fn new(max_capacity: u64) -> Self {
+        TableEncoder {
+            max_capacity,
+            capacity: 0,
+            max_entries: 0,
+            max_blocked: 0,
+            table: None,
+            unacknowledged: Unacknowledged::default(),
+            seen: None,
+            instructions: Vec::new(),
+            is_held_back: false,
+            sections: 0,
+            leaving: 0,
+            peer: DecoderStream::default(),
+        }
+    }
+
+    /// What the peer permits: SETTINGS_QPACK_MAX_TABLE_CAPACITY, in bytes, and SETTINGS_QPACK_BLOCKED_STREAMS. To be called
+    /// once; before there is no table.
+    pub fn on_settings(&mut self, max_capacity: u64, max_blocked: u64) {
+        self.capacity = self.max_capacity.min(max_capacity);
+        self.max_entries = max_capacity / FIELD_OVERHEAD;
+        self.max_blocked = max_blocked;
+    }
+
+    /// Takes the next bytes of the peer's decoder stream, behind its type. Each instruction is accounted for, by whether it had
+    /// any effect, before the next one is read.
+    ///
+    /// # Errors
+    /// QPACK_DECODER_STREAM_ERROR, or what `account` returns, for the whole connection.
+    pub fn on_decoder_stream(
+        &mut self,
+        mut input: &[u8],
+        mut account: impl FnMut(bool) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let wrong = |reason| Error::new(ErrorCode::QPACK_DECODER_STREAM_ERROR, reason);
+        while let Some(instruction) = self.peer.next(&mut input).map_err(wrong)? {
+            account(self.obey(instruction).map_err(wrong)?)?;
+        }
+        Ok(())
+    }
+
+    /// Whether that had an effect.
+    fn obey(&mut self, instruction: FromDecoder) -> Result<bool, &'static str> {
+        match instruction {
+            FromDecoder::SectionAcknowledgment(stream) => {
+                let sent = self.unacknowledged.acknowledge(stream);
+                self.unpin(sent.ok_or("an acknowledgement of a section that was never sent")?);
+                Ok(true)
+            }
+            FromDecoder::StreamCancellation(stream) => {
+                let mut any = false;
+                while let Some(sent) = self.unacknowledged.cancel(stream) {
+                    self.unpin(sent);
+                    any = true;
+                }
+                Ok(any)
+            }
+            FromDecoder::InsertCountIncrement(0) => Err("an Insert Count Increment of 0"),
+            FromDecoder::InsertCountIncrement(increment) => {
+                let count = self.unacknowledged.known_received().saturating_add(increment);
+                if count > self.inserted() {
+                    return Err("an acknowledgement of entries never inserted");
+                }
+                self.unacknowledged.on_received(count);
+                Ok(true)
+            }
+        }
+    }
+
+    fn unpin(&mut self, sent: Sent) {
+        if let Some(table) = &mut self.table {
+            table.unpin(sent.oldest);
+        }
+    }
+
+    /// Below which absolute index a section may refer to entries that is begun for this stream.
+    pub(super) fn begin(&mut self, stream: Option<StreamId>) -> u64 {
+        if self.max_capacity > 0 && self.seen.is_none() {
+            self.seen = Some(Box::new(Seen::new()));
+        }
+        self.sections = self.sections.saturating_add(1);
+        let may_block = self.unacknowledged.may_block(stream.map(StreamId::as_u64), self.max_blocked);
+        match may_block && !self.is_held_back {
+            _ if self.unacknowledged.is_full() => 0,
+            true => u64::MAX,
+            false => self.unacknowledged.known_received(),
+        }
+    }
+
+    /// A section that was written is sent on this stream, once and behind what [`TableEncoder::instructions`] has for the encoder
+    /// stream. One that is not told of here must not be sent.
+    pub fn on_sent(&mut self, stream: StreamId, section: &Written) {
+        if section.required > 0
+            && let Some(table) = &mut self.table
+        {
+            let (required, oldest) = (section.required, section.oldest);
+            table.pin(oldest);
+            self.unacknowledged.push(Sent { stream: stream.as_u64(), required, oldest });
+        }
+    }
+
+    /// Whether a section refers to insertions that are not known to have arrived.
+    pub fn could_block(&self, section: &Written) -> bool {
+        section.required > self.unacknowledged.known_received()
+    }
+
+    /// What the encoder stream is to carry, in this order; to be taken out.
+    pub fn instructions(&mut self) -> &mut Vec<u8> {
+        &mut self.instructions
+    }
+
+    /// Whether the transport has not taken all that [`TableEncoder::instructions`] had.
+    pub fn hold_back(&mut self, is_held_back: bool) {
+        self.is_held_back = is_held_back;
+    }
+
+    pub(super) fn table(&self) -> Option<&Indexed> {
+        self.table.as_deref()
+    }
+
+    pub(super) fn seen(&mut self) -> Option<&mut Seen> {
+        self.seen.as_deref_mut()
+    }
+
+    pub(super) fn max_entries(&self) -> u64 {
+        self.max_entries
+    }
+
+    /// How many entries have been inserted.
+    pub(super) fn inserted(&self) -> u64 {
+        self.table().map_or(0, |table| table.table().inserted())
+    }
+
+    /// A section refers to an entry that was there before it.
+    pub(super) fn on_used(&mut self, index: u64) {
+        let section = self.sections;
+        if let Some(table) = &mut self.table {
+            table.set_used(index, section);
+        }
+    }
+
+    /// Whether an entry is to leave soon.
+    pub(super) fn is_leaving(&self, index: u64) -> bool {
+        index < self.leaving
+    }
+
+    /// Whether anything can be inserted now.
+    pub(super) fn may_insert(&self) -> bool {
+        self.capacity >= FIELD_OVERHEAD && !self.is_held_back
+    }
+
+    /// Inserts a field while a section is being written that refers to entries from `oldest` on; the absolute index of the entry.
+    pub(super) fn insert(&mut self, name: &[u8], value: &[u8], name_hash: u32, oldest: u64) -> Option<u64> {
+        if !self.may_insert() || !self.make_room(field_size(name, value), oldest) {
+            return None;
+        }
+        let is_static = static_table::find(name, value);
+        let table = self.table.as_mut()?;
+        let out = &mut self.instructions;
+        let named = table.find_name(name_hash, name, u64::MAX).usable;
+        let relative = named.map(|named| relative(table, named));
+        match (is_static, relative) {
+            (Some(static_table::Match::Field(index) | static_table::Match::Name(index)), _) => {
+                instructions::put_insert_named(true, index, value, out);
+            }
+            (None, Some(relative)) => instructions::put_insert_named(false, relative, value, out),
+            (None, None) => instructions::put_insert_literal(name, value, out),
+        }
+        table.insert(Entry::new(name, value))
+    }
+
+    /// Inserts what is in the table once more, while a section is being written that refers to entries from `oldest` on.
+    pub(super) fn duplicate(&mut self, index: u64, oldest: u64) -> Option<u64> {
+        let table = self.table()?.table();
+        let entry = table.get(index)?.clone();
+        let stays = table.oldest_beside(entry.size())?;
+        if !self.may_insert() || !self.may_drop_until(stays, oldest) {
+            return None;
+        }
+        self.put_duplicate(index, entry)
+    }
+
+    fn put_duplicate(&mut self, index: u64, entry: Entry) -> Option<u64> {
+        let table = self.table.as_mut()?;
+        instructions::put_duplicate(relative(table, index), &mut self.instructions);
+        table.set_used(index, 0);
+        table.insert(entry)
+    }
+
+    /// Sees to it that an entry of this size can be inserted. False if what would have to leave has to stay.
+    fn make_room(&mut self, size: u64, oldest: u64) -> bool {
+        // What takes most of the table drives out all else.
+        if size > self.capacity.saturating_sub(self.capacity / 4) {
+            return false;
+        }
+        if self.table.is_none() {
+            let table = self.table.insert(Box::new(Indexed::new()));
+            table.set_capacity(self.capacity);
+            instructions::put_capacity(self.capacity, &mut self.instructions);
+        }
+        for _ in 0..MAX_SAVED {
+            let Some(table) = self.table.as_deref() else { return false };
+            let Some(stays) = table.table().oldest_beside(size) else { return false };
+            if !self.may_drop_until(stays, oldest) {
+                // Until they are acknowledged nothing new should keep them.
+                self.leaving = self.leaving.max(stays);
+                return false;
+            }
+            let recently = self.sections.saturating_sub(RECENT);
+            let Some(used) = table.used_since(recently, stays) else { return true };
+            if self.duplicate(used, oldest).is_none() {
+                return false;
+            }
+        }
+        // All that is there is in use. The next one who tries finds others to leave.
+        false
+    }
+
+    /// Whether all entries before this one may leave, while those from `oldest` on are being referred to.
+    fn may_drop_until(&self, index: u64, oldest: u64) -> bool {
+        let known = self.unacknowledged.known_received();
+        index <= oldest.min(known) && self.table().is_none_or(|table| table.may_drop_until(index))
+    }
+}
+
+/// The index of an entry relative to the newest.
+fn relative(table: &Indexed, index: u64) -> u64 {
+    table.table().inserted().saturating_sub(index).saturating_sub(1)
+}
