@@ -2,9 +2,11 @@
 //! the bytes were understood to their end.
 
 use bytes::Bytes;
-use godwit_http3::Settings;
 use godwit_http3::frame::FrameReader;
-use godwit_http3::qpack::{Decoder, Encoder, field_size};
+use godwit_http3::qpack::{DecodeError, Decoder, Encoder, TableEncoder, field_size};
+use godwit_http3::{Direction, Settings, Side, StreamId};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 /// What fields of a section may come to.
 const LIMIT: u64 = 65_536;
@@ -34,30 +36,130 @@ fn read(stream: &[u8], piece: usize) -> (Vec<(u64, Bytes)>, bool) {
     (frames, reader.is_between_frames())
 }
 
-/// A field section: its size is that of its fields, and fields that are written again read the same.
-pub fn qpack(bytes: &[u8]) -> bool {
-    let Some(fields) = decoded(bytes) else { return false };
-    let mut section = Vec::new();
-    let mut encoder = Encoder::new(&mut section);
-    for (name, value, sensitive) in &fields {
-        encoder.field(name, value, *sensitive);
-    }
-    assert_eq!(decoded(&section), Some(fields), "a section that was read can be written");
-    true
+/// What a step of [`qpack`] is for, beside the stream's number in the low four bits.
+pub mod step {
+    /// Bytes of the encoder stream; otherwise a field section.
+    pub const INSERTS: u8 = 0x80;
+    /// The stream is given up.
+    pub const CANCEL: u8 = 0x40;
 }
+
+/// Field sections and an encoder stream, as a program: the size of a section is that of its fields, it does not matter in what
+/// pieces the encoder stream comes, and fields that are written again read the same.
+pub fn qpack(bytes: &[u8]) -> bool {
+    let (mut whole, mut pieces) =
+        (Decoder::with_table(CAPACITY, BLOCKED), Decoder::with_table(CAPACITY, BLOCKED));
+    let mut again = Again::new();
+    let mut waiting: BTreeMap<StreamId, &[u8]> = BTreeMap::new();
+    let steps = super::program::steps(bytes);
+    for (what, bytes) in &steps {
+        let id = StreamId::new(Side::Client, Direction::Bidirectional, u64::from(what & 0x0f));
+        if what & step::CANCEL != 0 {
+            whole.cancel(id);
+            pieces.cancel(id);
+            waiting.remove(&id);
+        } else if what & step::INSERTS != 0 {
+            let at_once = tell(&mut whole, [*bytes].into_iter());
+            let by_byte = tell(&mut pieces, bytes.chunks(1));
+            assert_eq!(at_once, by_byte, "an encoder stream reads the same in pieces");
+            if !at_once.0 {
+                return false;
+            }
+            while let Some(ready) = whole.next_ready() {
+                assert_eq!(pieces.next_ready(), Some(ready));
+                let section = waiting.remove(&ready).expect("who is named has waited");
+                let Ok(fields) = decoded(&mut whole, ready, section) else { return false };
+                assert_eq!(decoded(&mut pieces, ready, section).as_ref(), Ok(&fields));
+                again.write(&fields);
+            }
+        } else if let Entry::Vacant(place) = waiting.entry(id) {
+            let fields = decoded(&mut whole, id, bytes);
+            assert_eq!(decoded(&mut pieces, id, bytes), fields, "two that have had the same read the same");
+            match fields {
+                Ok(fields) => again.write(&fields),
+                Err(DecodeError::Blocked) => drop(place.insert(bytes)),
+                Err(_) => return false,
+            }
+            assert!(waiting.len() <= BLOCKED, "no more wait than may");
+        }
+    }
+    !steps.is_empty() && waiting.is_empty()
+}
+
+/// Gives the decoder its encoder stream in these pieces: whether that is understood, and how long the instructions were.
+fn tell<'a>(decoder: &mut Decoder, mut pieces: impl Iterator<Item = &'a [u8]>) -> (bool, Vec<usize>) {
+    let mut instructions = Vec::new();
+    let mut account = |len| {
+        instructions.push(len);
+        Ok(())
+    };
+    let is_understood = pieces.all(|piece| decoder.on_encoder_stream(piece, &mut account).is_ok());
+    (is_understood, instructions)
+}
+
+const CAPACITY: u64 = 220;
+const BLOCKED: usize = 3;
 
 /// Name, value and whether it is sensitive.
 type Field = (Vec<u8>, Vec<u8>, bool);
 
-fn decoded(bytes: &[u8]) -> Option<Vec<Field>> {
+fn decoded(decoder: &mut Decoder, id: StreamId, bytes: &[u8]) -> Result<Vec<Field>, DecodeError> {
     let mut fields: Vec<Field> = Vec::new();
     let mut sink = |field: godwit_http3::qpack::Field<'_>| {
         fields.push((field.name.to_vec(), field.value.to_vec(), field.sensitive));
     };
-    let Ok(size) = Decoder::new().decode(bytes, LIMIT, &mut sink) else { return None };
+    let size = decoder.decode(id, bytes, LIMIT, &mut sink)?;
     let counted: u64 = fields.iter().map(|(name, value, _)| field_size(name, value)).sum();
     assert!(size == counted && size <= LIMIT, "the size of a section is that of its fields");
-    Some(fields)
+    Ok(fields)
+}
+
+/// An encoder and a decoder of its own, between which everything arrives at once.
+struct Again {
+    encoder: TableEncoder,
+    decoder: Decoder,
+}
+
+impl Again {
+    fn new() -> Again {
+        let mut encoder = TableEncoder::new(CAPACITY);
+        encoder.on_settings(CAPACITY, BLOCKED as u64);
+        Again { encoder, decoder: Decoder::with_table(CAPACITY, BLOCKED) }
+    }
+
+    /// A section that was read can be written, alone and with a table.
+    fn write(&mut self, fields: &[Field]) {
+        let id = StreamId::new(Side::Client, Direction::Bidirectional, 0);
+        let mut alone = Vec::new();
+        let mut encoder = Encoder::new(&mut alone);
+        for (name, value, sensitive) in fields {
+            encoder.field(name, value, *sensitive);
+        }
+        assert_eq!(
+            decoded(&mut Decoder::new(), id, &alone).as_deref(),
+            Ok(fields),
+            "what was read can be written"
+        );
+
+        let mut lines = Vec::new();
+        let mut section = self.encoder.section(Some(id), &mut lines);
+        for (name, value, sensitive) in fields {
+            section.field(name, value, *sensitive);
+        }
+        let written = section.finish();
+        self.encoder.on_sent(id, &written);
+        let mut bytes = Vec::new();
+        written.put_prefix(&mut bytes);
+        bytes.extend(lines);
+        self.decoder
+            .on_encoder_stream(self.encoder.instructions(), |_| Ok(()))
+            .expect("what ours say is understood");
+        self.encoder.instructions().clear();
+        assert_eq!(decoded(&mut self.decoder, id, &bytes).as_deref(), Ok(fields), "with a table, too");
+        let mut answers = Vec::new();
+        self.decoder.take_feedback(&mut answers);
+        self.encoder.on_decoder_stream(&answers, |_| Ok(())).expect("what ours answer is understood");
+    }
 }
 
 /// The payload of a SETTINGS frame: what is understood can be written and reads the same again.

@@ -22,6 +22,7 @@ mod program;
 #[expect(unreachable_pub, reason = "it is public where it stands")]
 mod replay;
 
+use checks::step::{CANCEL, INSERTS};
 use connection::step::{END, RESET, STOP, UNI};
 use replay::Target;
 use std::path::{Path, PathBuf};
@@ -51,17 +52,53 @@ const SETTINGS: &[Seed] = &[
     ("cut", "06", false),
 ];
 
-const QPACK: &[Seed] = &[
-    ("static_fields", "0000 d1 d7 c1", true),
-    ("static_name", "0000 50 0b 7777772e6578616d706c65", true),
-    ("literal", "0000 23 666f6f 03 626172", true),
-    ("huffman", "0000 50 8c f1e3c2e5f23a6ba0ab90f4ff", true),
-    ("sensitive", "0000 33 666f6f 03 626172", true),
-    ("empty", "0000", true),
-    ("wants_the_dynamic_table", "0100 d1", false),
-    ("beyond_the_static_table", "0000 ff40", false),
-    ("cut_in_a_value", "0000 50 0b 7777", false),
-    ("endless_integer", "0000 ff ffffffffffffffffff", false),
+/// A name, the steps of the program, and whether they are understood to their end.
+type Program = (&'static str, &'static [(u8, &'static str)], bool);
+
+/// The capacity 220, and the insertions of RFC 9204 appendix B.2.
+const TWO: (u8, &str) = (INSERTS, "3fbd01 c00f 7777772e6578616d706c652e636f6d c10c 2f73616d706c652f70617468");
+
+const QPACK: &[Program] = &[
+    ("static_fields", &[(0, "0000 d1 d7 c1")], true),
+    ("static_name", &[(0, "0000 50 0b 7777772e6578616d706c65")], true),
+    ("literal", &[(0, "0000 23 666f6f 03 626172")], true),
+    ("huffman", &[(0, "0000 50 8c f1e3c2e5f23a6ba0ab90f4ff")], true),
+    ("sensitive", &[(0, "0000 33 666f6f 03 626172")], true),
+    ("empty", &[(0, "0000")], true),
+    ("wants_the_dynamic_table", &[(0, "0200 80")], false),
+    ("beyond_the_static_table", &[(0, "0000 ff40")], false),
+    ("cut_in_a_value", &[(0, "0000 50 0b 7777")], false),
+    ("endless_integer", &[(0, "0000 ff ffffffffffffffffff")], false),
+    ("indexed", &[TWO, (1, "0300 80 81"), (2, "0381 10 11")], true),
+    ("named", &[TWO, (1, "0300 40 0161 60 0162"), (2, "0381 00 0161 09 0162")], true),
+    ("waits", &[(1, "0381 10 11"), (2, "0280 10"), TWO], true),
+    ("cancelled", &[(1, "0381 10 11"), (1 | CANCEL, ""), TWO], true),
+    ("too_many_wait", &[(1, "0300 80"), (2, "0300 80"), (3, "0300 80"), (4, "0300 80"), TWO], false),
+    (
+        "inserted_named_and_duplicated",
+        &[TWO, (INSERTS, "4a 637573746f6d2d6b6579 0c 637573746f6d2d76616c7565 02"), (3, "0500 80 c1 81")],
+        true,
+    ),
+    (
+        "evicted",
+        &[
+            TWO,
+            (INSERTS, "4a 637573746f6d2d6b6579 0c 637573746f6d2d76616c7565 02"),
+            (INSERTS, "81 0d 637573746f6d2d76616c756532"),
+            (4, "0600 80 83"),
+            (4, "0600 84"),
+        ],
+        false,
+    ),
+    ("cleared", &[TWO, (INSERTS, "20 3f01"), (1, "0300 80")], false),
+    (
+        "cut_in_an_instruction",
+        &[TWO, (INSERTS, "4a 6375"), (INSERTS, "73746f6d2d6b6579 01 61"), (1, "0400 80")],
+        true,
+    ),
+    ("needs_more_than_there_can_be", &[TWO, (1, "0e00 80")], false),
+    ("not_declared", &[TWO, (1, "0200 80 11")], false),
+    ("negative_base", &[TWO, (1, "0382 10")], false),
 ];
 
 const SERVER: u8 = 1;
@@ -120,30 +157,47 @@ const EXCHANGES: &[Exchange] = &[
     ),
     ("going_away", CLIENT, &[CONTROL, (END, "01 03 0000 d9"), (UNI, "07 01 04")], true),
     ("pushed", CLIENT, &[CONTROL, (UNI | 1, "01 00"), (0, "05 03 00 0000")], false),
+    (
+        "waits_for_insertions",
+        SERVER,
+        &[
+            CONTROL,
+            (END, "01 08 0200 d1 d7 80 50 0161"),
+            (UNI | 1, "02 3fe11f c104 2f6c6f6e"),
+            (1 | END, "01 08 0200 d1 d7 80 50 0161"),
+            (UNI | 2, "03"),
+        ],
+        true,
+    ),
+    ("acknowledges_what_was_not_sent", CLIENT, &[CONTROL, (UNI | 1, "03 80")], false),
     ("name_with_capitals", CLIENT, &[CONTROL, (END, "01 0b 0000 d9 23 466f6f 03 626172")], false),
 ];
 
 fn exchanges() -> Vec<(&'static str, Vec<u8>, bool)> {
     let write = |(name, side, steps, understood): &Exchange| {
-        let steps: Vec<_> = steps.iter().map(|(what, text)| (*what, hex::bytes(text))).collect();
-        (*name, [vec![*side], program::program(&steps)].concat(), *understood)
+        (*name, [vec![*side], written(steps)].concat(), *understood)
     };
     EXCHANGES.iter().map(write).collect()
+}
+
+/// The program of steps whose bytes are in hexadecimal.
+fn written(steps: &[(u8, &str)]) -> Vec<u8> {
+    let steps: Vec<_> = steps.iter().map(|(what, text)| (*what, hex::bytes(text))).collect();
+    program::program(&steps)
 }
 
 /// The targets, and their seeds with the bytes in hexadecimal.
 fn targets() -> [Target; 4] {
     type Check = fn(&[u8]) -> bool;
-    let targets: [(_, Check, _); 3] = [
-        ("http3_frames", checks::frames, FRAMES),
-        ("http3_settings", checks::settings, SETTINGS),
-        ("qpack", checks::qpack, QPACK),
-    ];
-    let [frames, settings, qpack] = targets.map(|(name, check, seeds)| {
+    let targets: [(_, Check, _); 2] =
+        [("http3_frames", checks::frames, FRAMES), ("http3_settings", checks::settings, SETTINGS)];
+    let [frames, settings] = targets.map(|(name, check, seeds)| {
         let seeds =
             seeds.iter().map(|(name, text, understood)| (*name, hex::bytes(text), *understood)).collect();
         Target { name, check, seeds }
     });
+    let qpack = QPACK.iter().map(|(name, steps, understood)| (*name, written(steps), *understood)).collect();
+    let qpack = Target { name: "qpack", check: checks::qpack, seeds: qpack };
     let connection = Target { name: "http3_connection", check: connection::connection, seeds: exchanges() };
     [frames, settings, qpack, connection]
 }
