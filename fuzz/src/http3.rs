@@ -158,7 +158,7 @@ impl Again {
         assert_eq!(decoded(&mut self.decoder, id, &bytes).as_deref(), Ok(fields), "with a table, too");
         let mut answers = Vec::new();
         self.decoder.take_feedback(&mut answers);
-        self.encoder.on_decoder_stream(&answers, |_| Ok(())).expect("what ours answer is understood");
+        self.encoder.on_decoder_stream(&answers, |_| Ok(false)).expect("what ours answer is understood");
     }
 }
 

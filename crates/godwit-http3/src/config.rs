@@ -1,5 +1,7 @@
 //! Limits and switches of a connection.
 
+use godwit_wire::codec::VARINT_MAX;
+
 /// Limits and switches of a connection: plain values, to be changed from [`Config::default`].
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -38,6 +40,17 @@ pub struct Config {
     pub abandoned_per_second: u32,
 }
 
+impl Config {
+    /// What is told to the peer is what can be told.
+    pub(crate) fn capped(mut self) -> Self {
+        self.max_field_section_size = self.max_field_section_size.min(VARINT_MAX);
+        self.qpack_max_table_capacity = self.qpack_max_table_capacity.min(VARINT_MAX);
+        self.qpack_blocked_streams =
+            self.qpack_blocked_streams.min(usize::try_from(VARINT_MAX).unwrap_or(usize::MAX));
+        self
+    }
+}
+
 impl Default for Config {
     fn default() -> Self {
         Config {
@@ -53,5 +66,25 @@ impl Default for Config {
             abandoned_allowance: 256,
             abandoned_per_second: 16,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_told_is_not_allowed() {
+        let config = Config {
+            qpack_max_table_capacity: u64::MAX,
+            max_field_section_size: u64::MAX,
+            ..Config::default()
+        };
+        let capped = config.capped();
+        assert_eq!(
+            (capped.qpack_max_table_capacity, capped.max_field_section_size),
+            (VARINT_MAX, VARINT_MAX)
+        );
+        assert_eq!(Config::default().capped().qpack_max_table_capacity, 4096);
     }
 }

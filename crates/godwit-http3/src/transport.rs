@@ -32,7 +32,8 @@ pub trait Transport {
     /// The time of what is being dealt with: limits on what peers may do in a while are reckoned by it.
     fn now(&self) -> Time;
 
-    /// Opens a stream; `None` if the peer's limit is reached.
+    /// Opens a stream; `None` if the peer's limit is reached. What is written to a unidirectional one is sent before what any
+    /// bidirectional one has.
     fn open(&mut self, direction: Direction) -> Option<StreamId>;
 
     /// The next stream that the peer opened, in order of id.
@@ -40,6 +41,13 @@ pub trait Transport {
 
     /// Takes bytes off the front of `data`. If some are left the transport will report when it takes more.
     fn write(&mut self, id: StreamId, data: &mut Bytes) -> Result<(), StreamError>;
+
+    /// Whether flow control lets out all that was written to a unidirectional stream of ours, even if these `others` take what
+    /// they have of the connection's credit before it. To be told by a transport whose [`Transport::write`] takes more than flow
+    /// control permits.
+    fn is_permitted(&self, _id: StreamId, _others: &[StreamId]) -> bool {
+        true
+    }
 
     /// Ends what this side sends on the stream, after what was written.
     fn finish(&mut self, id: StreamId);

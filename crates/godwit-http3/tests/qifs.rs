@@ -193,7 +193,7 @@ fn encoded_len(lists: &[Fields], capacity: u64, blocked: u64, delay: Option<usiz
         decoder.take_feedback(&mut feedback);
         under_way.push_back(feedback);
         if delay.is_some_and(|delay| under_way.len() > delay) {
-            encoder.on_decoder_stream(&under_way.pop_front().unwrap(), |_| Ok(())).unwrap();
+            encoder.on_decoder_stream(&under_way.pop_front().unwrap(), |_| Ok(false)).unwrap();
         }
     }
     len

@@ -1,7 +1,8 @@
 //! QPACK as a connection has it: encoder and decoder, and the two streams of ours that they speak on (RFC 9204 section 4.2).
 //!
-//! Invariants: a section never needs an insertion that the transport has not taken, so that no stream of ours can keep the
-//! peer's windows from what it waits for (RFC 9204 section 2.1.3); what waits for the transport is bounded.
+//! Invariants: a section never needs an insertion that the transport has not taken, or that flow control might not let out before
+//! it, so that no stream of ours can keep the peer's windows from what it waits for (RFC 9204 section 2.1.3); what waits for the
+//! transport is bounded; neither stream takes the place of the control stream where the peer permits few.
 
 use super::outlet::Outlet;
 use crate::config::Config;
@@ -25,6 +26,8 @@ pub(super) struct Compression {
     pub(super) decoder: Decoder,
     inserts: Outlet,
     feedback: Outlet,
+    /// Our control stream, once it is open.
+    control: Option<StreamId>,
     /// The field lines of the section that was written last.
     lines: Vec<u8>,
     said: Vec<u8>,
@@ -37,6 +40,7 @@ impl Compression {
             decoder: Decoder::with_table(config.qpack_max_table_capacity, config.qpack_blocked_streams),
             inserts: Outlet::new(ENCODER),
             feedback: Outlet::new(DECODER),
+            control: None,
             lines: Vec::new(),
             said: Vec::new(),
         }
@@ -45,6 +49,23 @@ impl Compression {
     /// The peer's settings have come.
     pub(super) fn on_settings(&mut self, settings: &Settings) {
         self.encoder.on_settings(settings.qpack_max_table_capacity, settings.qpack_blocked_streams);
+    }
+
+    /// Our control stream is open, perhaps.
+    pub(super) fn on_control(&mut self, id: Option<StreamId>) {
+        self.control = id;
+    }
+
+    /// The connection is over.
+    pub(super) fn clear(&mut self) {
+        (self.encoder, self.decoder) = (TableEncoder::new(0), Decoder::new());
+        (self.inserts, self.feedback) = (Outlet::new(ENCODER), Outlet::new(DECODER));
+    }
+
+    /// Bytes that are held.
+    pub(super) fn held(&self) -> usize {
+        let waiting = self.inserts.held().saturating_add(self.feedback.held());
+        waiting.saturating_add(self.encoder.held()).saturating_add(self.decoder.held())
     }
 
     /// True for our own streams.
@@ -60,6 +81,10 @@ impl Compression {
         stream: Option<StreamId>,
         write: &dyn Fn(&mut Section<'_>) -> Result<u64, &'static str>,
     ) -> Result<(Written, u64, &[u8]), &'static str> {
+        if self.encoder.is_held_back() {
+            // The peer may have permitted more since.
+            self.flush_inserts(io);
+        }
         let (mut written, mut size) = self.write(stream, write)?;
         if !self.flush_inserts(io) && self.encoder.could_block(&written) {
             (written, size) = self.write(stream, write)?;
@@ -78,18 +103,28 @@ impl Compression {
         Ok((section.finish(), size))
     }
 
-    /// Offers the encoder stream what it is to carry. True if the transport has taken all of it.
+    /// Offers the encoder stream what it is to carry. True if the transport has taken all of it and nothing keeps it back.
     pub(super) fn flush_inserts(&mut self, io: &mut dyn Transport) -> bool {
         let said = self.encoder.instructions();
-        if said.is_empty() && self.inserts.is_idle() {
+        if said.is_empty() && self.inserts.is_idle() && !self.encoder.is_held_back() {
             return true;
         }
-        self.inserts.pending().extend_from_slice(said);
-        said.clear();
+        self.inserts.pending().extend_from_slice(self.encoder.instructions());
+        self.encoder.instructions().clear();
         // Where it was refused, the transport says so: that is the end of the connection.
-        let is_taken = self.inserts.flush(io).unwrap_or(false);
-        self.encoder.hold_back(!is_taken);
-        is_taken
+        let is_out =
+            self.control.is_some() && self.inserts.flush(io).unwrap_or(false) && self.is_permitted(io);
+        self.encoder.hold_back(!is_out);
+        is_out
+    }
+
+    /// Whether the peer has permitted all that was written to the encoder stream.
+    fn is_permitted(&self, io: &dyn Transport) -> bool {
+        self.inserts.id().is_none_or(|id| match (self.control, self.feedback.id()) {
+            (Some(control), Some(feedback)) => io.is_permitted(id, &[control, feedback]),
+            (Some(other), None) | (None, Some(other)) => io.is_permitted(id, &[other]),
+            (None, None) => io.is_permitted(id, &[]),
+        })
     }
 
     /// Offers the decoder stream what it is to carry, if that should be said now.
@@ -115,6 +150,9 @@ impl Compression {
 
     /// Offers what has not been taken of the decoder stream.
     pub(super) fn flush(&mut self, io: &mut dyn Transport) -> Result<(), Error> {
+        if self.control.is_none() {
+            return Ok(());
+        }
         let refused = |_| Error::new(ErrorCode::H3_CLOSED_CRITICAL_STREAM, "the decoder stream was refused");
         self.feedback.flush(io).map(drop).map_err(refused)
     }

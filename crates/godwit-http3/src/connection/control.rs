@@ -45,6 +45,11 @@ impl Control {
         self.stream.is(id)
     }
 
+    /// The stream's id, once it is open.
+    pub(super) fn id(&self) -> Option<StreamId> {
+        self.stream.id()
+    }
+
     /// Opens the stream if need be and offers what is pending.
     pub(super) fn flush(&mut self, io: &mut dyn Transport) -> Result<(), Error> {
         let refused = |_| Error::new(ErrorCode::H3_CLOSED_CRITICAL_STREAM, "the control stream was refused");
@@ -52,7 +57,7 @@ impl Control {
     }
 
     fn send(&mut self, io: &mut dyn Transport, frame_type: FrameType, id: u64) -> Result<(), Error> {
-        if self.stream.pending().len() > MAX_PENDING {
+        if self.stream.held() > MAX_PENDING {
             return Err(Error::new(
                 ErrorCode::H3_EXCESSIVE_LOAD,
                 "the peer does not read the control stream",
@@ -87,6 +92,7 @@ impl Connection {
         }
         if self.control.goaway.replace(id) != Some(id) {
             let result = self.control.send(io, FrameType::GOAWAY, id);
+            self.shared.compression.on_control(self.control.id());
             self.settle_connection(io, result);
         }
         Ok(())

@@ -5,8 +5,10 @@
 //! are told with [`Event::Closed`]; errors that end one message reset its stream.
 //!
 //! The parts: `recv`, with what is `incoming`, and `sender` are the two halves of a request stream, `uni` the peer's
-//! unidirectional streams; `control` and `compression` have ours, each of which is an `outlet`; `request` and `send` join them.
+//! unidirectional streams; `control` and `compression` have ours, each of which is an `outlet`; `cancellations` knows what the
+//! peer may say of requests that are given up; `request` and `send` join them.
 
+mod cancellations;
 mod compression;
 mod control;
 mod incoming;
@@ -26,6 +28,7 @@ use crate::event::Event;
 use crate::request_map::RequestMap;
 use crate::settings::Settings;
 use crate::transport::{Read, Transport};
+use cancellations::Requests;
 use control::Control;
 use godwit_wire::{Direction, Side, StreamId};
 use request::RequestStream;
@@ -52,6 +55,7 @@ pub struct Connection {
 impl Connection {
     /// A connection on this side of a transport that has none of its streams open yet.
     pub fn new(side: Side, config: Config) -> Self {
+        let config = config.capped();
         Connection {
             control: Control::new(side, &config),
             shared: Shared::new(side, config),
@@ -69,8 +73,14 @@ impl Connection {
         if self.shared.closed {
             return;
         }
-        let result = self.control.flush(io);
+        let result = self.flush_control(io);
         self.settle_connection(io, result);
+    }
+
+    fn flush_control(&mut self, io: &mut dyn Transport) -> Result<(), Error> {
+        let result = self.control.flush(io);
+        self.shared.compression.on_control(self.control.id());
+        result
     }
 
     /// The transport permits more streams than before.
@@ -168,7 +178,8 @@ impl Connection {
 
     /// Bytes that are held for the peer and are not the transport's: of requests that are not over, the parts of header
     /// sections that have not come in full, fields (as [`Config::max_field_section_size`] counts them), what was read and not
-    /// asked for, and what the transport did not take. 0 once the connection is closed.
+    /// asked for, and what the transport did not take; of the connection, the dynamic tables of QPACK and what goes with them.
+    /// 0 once the connection is closed.
     pub fn held(&self) -> u64 {
         self.shared.held() as u64
     }
@@ -197,8 +208,9 @@ impl Connection {
         if self.shared.closed {
             return;
         }
+        let result = self.flush_control(io);
         self.shared.compression.flush_inserts(io);
-        let result = self.control.flush(io).and_then(|()| self.shared.compression.flush(io));
+        let result = result.and_then(|()| self.shared.compression.flush(io));
         self.settle_connection(io, result);
     }
 
@@ -227,15 +239,18 @@ impl Connection {
 
     fn read_uni(&mut self, io: &mut dyn Transport, id: StreamId) -> Result<(), Error> {
         while let Some(stream) = self.uni.get_mut(&id) {
+            let requests = Requests { open: &self.requests, next: self.next_request, side: self.shared.side };
             match io.read(id, recv::CHUNK) {
                 Ok(Read::Blocked) => break,
-                Ok(Read::Data(data)) => match uni::receive(stream, &mut self.peer, &mut self.shared, data)? {
-                    Next::Continue => self.apply_goaway(io)?,
-                    Next::Refuse => {
-                        self.uni.remove(&id);
-                        io.stop_sending(id, ErrorCode::H3_STREAM_CREATION_ERROR.0);
+                Ok(Read::Data(data)) => {
+                    match uni::receive(stream, &mut self.peer, &mut self.shared, &requests, data)? {
+                        Next::Continue => self.apply_goaway(io)?,
+                        Next::Refuse => {
+                            self.uni.remove(&id);
+                            io.stop_sending(id, ErrorCode::H3_STREAM_CREATION_ERROR.0);
+                        }
                     }
-                },
+                }
                 Ok(Read::Finished) | Err(_) if stream.is_critical() => {
                     let reason = "the peer closed a stream that the connection needs";
                     return Err(Error::new(ErrorCode::H3_CLOSED_CRITICAL_STREAM, reason));

@@ -2,13 +2,16 @@
 
 use crate::frame;
 use crate::transport::{StreamError, Transport};
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use godwit_wire::{Direction, StreamId};
 
 /// The stream, and what it has not been able to carry yet.
 #[derive(Debug)]
 pub(super) struct Outlet {
     id: Option<StreamId>,
+    /// What the transport has been offered and has not taken. It is not copied, however often it is offered.
+    refused: Bytes,
+    /// What is to follow.
     pending: BytesMut,
 }
 
@@ -17,7 +20,12 @@ impl Outlet {
     pub(super) fn new(stream_type: u64) -> Self {
         let mut pending = BytesMut::new();
         frame::put_varint(stream_type, &mut pending);
-        Outlet { id: None, pending }
+        Outlet { id: None, refused: Bytes::new(), pending }
+    }
+
+    /// The stream's id, once it is open.
+    pub(super) fn id(&self) -> Option<StreamId> {
+        self.id
     }
 
     /// True if this is the stream's id.
@@ -25,12 +33,18 @@ impl Outlet {
         self.id == Some(id)
     }
 
-    /// True if nothing waits, or only the type of a stream that has nothing to carry.
-    pub(super) fn is_idle(&self) -> bool {
-        self.pending.len() <= usize::from(self.id.is_none())
+    /// Bytes that wait, beside the type of a stream that is not open.
+    pub(super) fn held(&self) -> usize {
+        let waits = self.refused.len().saturating_add(self.pending.len());
+        waits.saturating_sub(usize::from(self.id.is_none()))
     }
 
-    /// What waits, to be added to.
+    /// True if nothing waits, or only the type of a stream that has nothing to carry.
+    pub(super) fn is_idle(&self) -> bool {
+        self.held() == 0
+    }
+
+    /// What follows on all that was said before, to be added to.
     pub(super) fn pending(&mut self) -> &mut BytesMut {
         &mut self.pending
     }
@@ -44,9 +58,13 @@ impl Outlet {
             self.id = io.open(Direction::Unidirectional);
         }
         let Some(id) = self.id else { return Ok(false) };
-        let mut data = self.pending.split().freeze();
-        io.write(id, &mut data)?;
-        self.pending.extend_from_slice(&data);
-        Ok(self.pending.is_empty())
+        if !self.refused.is_empty() {
+            io.write(id, &mut self.refused)?;
+        }
+        if self.refused.is_empty() && !self.pending.is_empty() {
+            self.refused = self.pending.split().freeze();
+            io.write(id, &mut self.refused)?;
+        }
+        Ok(self.held() == 0)
     }
 }

@@ -114,6 +114,9 @@ impl Receiver {
             return Ok(Item::End);
         }
         let max = max.max(1);
+        if self.waiting.is_some() && shared.compression.decoder.is_waiting(self.id) {
+            return Ok(self.look_ahead(shared, io));
+        }
         if let Some(section) = self.waiting.take() {
             return Ok(match self.fields(section, shared)? {
                 Some(item) => item,
@@ -188,6 +191,7 @@ impl Receiver {
     }
 
     /// While a section waits: whether the peer has given the stream up, as far as that can be found out without reading much.
+    /// Behind more than that it is found out when the section need wait no more.
     fn look_ahead(&mut self, shared: &mut Shared, io: &mut dyn Transport) -> Item {
         while !self.ended
             && let Some(room) = CHUNK.checked_sub(self.input.len()).filter(|room| *room > 0)
@@ -327,6 +331,9 @@ impl Receiver {
             Err(DecodeError::Blocked) => return self.wait(&section, shared),
             Err(DecodeError::Failed(reason)) => {
                 return Err(Error::new(ErrorCode::QPACK_DECOMPRESSION_FAILED, reason).into());
+            }
+            Err(DecodeError::IntegerTooLarge) => {
+                return Err(Fault::Stream(ErrorCode::QPACK_DECOMPRESSION_FAILED));
             }
             Err(DecodeError::TooLarge) => return Err(Fault::TooLarge),
         }

@@ -112,6 +112,7 @@ impl Connection {
             io.stop_sending(id, ErrorCode::H3_REQUEST_REJECTED.0);
             self.shared.compression.decoder.cancel(id);
             io.reset(id, ErrorCode::H3_REQUEST_REJECTED.0);
+            self.shared.on_stream_over(id);
             return Ok(());
         }
         let recv = Receiver::new(id, Asked::Other, &self.shared);
@@ -135,7 +136,10 @@ impl Connection {
                 }
                 Ok(item @ (Item::Request(_) | Item::Response(_))) => return self.on_head(io, id, item),
                 Ok(Item::Reset(code)) => return self.on_reset(io, id, code),
-                Ok(_) => return Ok(()),
+                Ok(_) => {
+                    stream.count(&mut self.shared);
+                    return Ok(());
+                }
                 Err(fault) => return self.on_fault(io, id, fault, true).map(drop),
             }
         }
@@ -313,6 +317,7 @@ impl Connection {
     fn remove_request(&mut self, id: StreamId) -> Option<Box<RequestStream>> {
         let stream = self.requests.remove(id)?;
         self.shared.keep(stream.kept, 0);
+        self.shared.on_stream_over(id);
         Some(stream)
     }
 }

@@ -1,5 +1,6 @@
 //! What all streams of a connection have in common.
 
+use super::cancellations::{DueCancellations, Requests, Standing};
 use super::compression::Compression;
 use crate::budget::{Allowance, Units};
 use crate::config::Config;
@@ -47,6 +48,7 @@ pub(super) struct Shared {
     useless_bytes: Units,
     useful_bytes: Units,
     abandoned: Allowance,
+    due_cancellations: DueCancellations,
     /// Where frame headers are written, to be cut off one by one.
     arena: BytesMut,
 }
@@ -74,6 +76,7 @@ impl Shared {
                 config.abandoned_per_second,
                 "too many abandoned requests",
             ),
+            due_cancellations: DueCancellations::default(),
             arena: BytesMut::new(),
             config,
         }
@@ -118,13 +121,31 @@ impl Shared {
         })
     }
 
-    /// Obeys the peer's QPACK decoder. What has no effect is useless.
-    pub(super) fn on_decoder_stream(&mut self, input: &[u8]) -> Result<(), Error> {
-        let Shared { compression, useless, now, .. } = self;
-        compression.encoder.on_decoder_stream(input, |had_effect| match had_effect {
-            true => Ok(()),
-            false => useless.charge(*now, 1),
+    /// Obeys the peer's QPACK decoder. Cancellations are useless that the peer need not have sent.
+    pub(super) fn on_decoder_stream<T>(
+        &mut self,
+        input: &[u8],
+        requests: &Requests<'_, T>,
+    ) -> Result<(), Error> {
+        let Shared { compression, useless, now, due_cancellations, config, .. } = self;
+        compression.encoder.on_decoder_stream(input, |cancelled| {
+            let standing = requests.standing(cancelled.stream, config.max_requests);
+            let was_due = match standing {
+                Standing::Open => !cancelled.is_again,
+                Standing::Over | Standing::ToCome => cancelled.had_effect || due_cancellations.take(),
+            };
+            if !was_due {
+                useless.charge(*now, 1)?;
+            }
+            Ok(standing != Standing::Over)
         })
+    }
+
+    /// A request stream is over, for our part. Its peer may have to say yet that it has not read it to its end.
+    pub(super) fn on_stream_over(&mut self, id: StreamId) {
+        if !self.compression.encoder.forget(id) {
+            self.due_cancellations.put();
+        }
     }
 
     /// Accounts for content: each 4 KiB make up for a useless thing.
@@ -157,14 +178,19 @@ impl Shared {
         self.kept = self.kept.saturating_sub(before).saturating_add(after);
     }
 
-    /// All requests are gone.
+    /// The connection is over.
     pub(super) fn hold_nothing(&mut self) {
         (self.buffered, self.kept) = (0, 0);
+        self.compression.clear();
     }
 
-    /// Bytes that are held for requests.
+    /// Bytes that are held for requests, and for the connection.
     pub(super) fn held(&self) -> usize {
-        self.buffered.saturating_add(self.kept)
+        self.buffered.saturating_add(self.kept).saturating_add(if self.closed {
+            0
+        } else {
+            self.compression.held()
+        })
     }
 
     /// A HEADERS frame on this stream around the field section that `write` writes, and whose size it returns.

@@ -1,9 +1,11 @@
 #![allow(clippy::arithmetic_side_effects, reason = "tests")]
 
+mod cancellations;
 mod exchange;
 mod interleaving;
 mod limits;
 mod memory;
+mod permission;
 mod rules;
 mod table;
 
@@ -50,7 +52,11 @@ fn pair(world: &World) -> (Peer, Peer) {
 
 /// Both ends without a dynamic table, so that the same fields always take the same bytes.
 fn static_pair(world: &World) -> (Peer, Peer) {
-    pair_of(world, &Config { qpack_max_table_capacity: 0, qpack_blocked_streams: 0, ..Config::default() })
+    pair_of(world, &without_table())
+}
+
+fn without_table() -> Config {
+    Config { qpack_max_table_capacity: 0, qpack_blocked_streams: 0, ..Config::default() }
 }
 
 fn pair_of(world: &World, config: &Config) -> (Peer, Peer) {

@@ -1,6 +1,7 @@
 //! Unidirectional streams that the peer opens (RFC 9114 section 6.2), and the frames of its control
 //! stream (section 7.2).
 
+use super::cancellations::Requests;
 use super::shared::Shared;
 use crate::error::{Error, ErrorCode};
 use crate::event::Event;
@@ -58,10 +59,11 @@ pub(super) struct Peer {
 }
 
 /// Takes the next bytes of a stream.
-pub(super) fn receive(
+pub(super) fn receive<T>(
     stream: &mut UniStream,
     peer: &mut Peer,
     shared: &mut Shared,
+    requests: &Requests<'_, T>,
     mut input: Bytes,
 ) -> Result<Next, Error> {
     loop {
@@ -77,7 +79,9 @@ pub(super) fn receive(
                 return control(frames, peer, shared, &mut input).map(|()| Next::Continue);
             }
             UniStream::Encoder => return shared.on_encoder_stream(&input).map(|()| Next::Continue),
-            UniStream::Decoder => return shared.on_decoder_stream(&input).map(|()| Next::Continue),
+            UniStream::Decoder => {
+                return shared.on_decoder_stream(&input, requests).map(|()| Next::Continue);
+            }
         }
     }
 }

@@ -9,6 +9,7 @@
 use super::feedback::Feedback;
 use super::huffman::{self, HuffmanError};
 use super::inserts::Inserts;
+use super::prefix_int::IntError;
 use super::table::{Entry, Table};
 use super::{field_size, prefix_int, static_table};
 use crate::error::Error;
@@ -32,6 +33,8 @@ pub enum DecodeError {
     /// It is not a field section, refers to entries that do not exist, or is one too many that would have to wait: a
     /// connection error QPACK_DECOMPRESSION_FAILED.
     Failed(&'static str),
+    /// It has an integer above 2^62 - 1: an error QPACK_DECOMPRESSION_FAILED of its stream (RFC 9204 section 7.4).
+    IntegerTooLarge,
     /// Its fields are larger than the caller allows.
     TooLarge,
     /// It needs entries that have not come. It is to be decoded again when [`Decoder::next_ready`] names its stream.
@@ -108,13 +111,24 @@ impl Decoder {
 
     /// A stream waits until there have been so many insertions.
     fn wait(&mut self, stream: StreamId, required: u64) -> DecodeError {
-        if !self.waiting.iter().any(|(waiting, _)| *waiting == stream) {
+        if !self.is_waiting(stream) {
             if self.waiting.len() >= self.max_blocked {
                 return DecodeError::Failed("more streams wait for the dynamic table than were allowed");
             }
             self.waiting.push((stream, required));
         }
         DecodeError::Blocked
+    }
+
+    /// Whether a section of this stream was [`DecodeError::Blocked`] and is so still.
+    pub fn is_waiting(&self, stream: StreamId) -> bool {
+        self.waiting.iter().any(|(waiting, _)| *waiting == stream)
+    }
+
+    /// Bytes that are held: of the table, and of what is to be told and has not been.
+    pub fn held(&self) -> usize {
+        let waiting = self.waiting.len().saturating_mul(size_of::<(StreamId, u64)>());
+        self.inserts.held().saturating_add(self.feedback.len()).saturating_add(waiting)
     }
 
     /// A stream whose section can be decoded now, of those for which [`DecodeError::Blocked`] was returned. Each is named once.
@@ -128,9 +142,9 @@ impl Decoder {
     pub fn cancel(&mut self, stream: StreamId) {
         // Without a table there is nothing that the peer could wait for.
         if self.inserts.max_capacity() > 0 {
-            let before = self.waiting.len();
+            let is_table_used = self.is_waiting(stream) || self.inserts.table().inserted() > 0;
             self.waiting.retain(|(waiting, _)| *waiting != stream);
-            self.feedback.on_cancelled(stream.as_u64(), self.waiting.len() < before);
+            self.feedback.on_cancelled(stream.as_u64(), is_table_used);
         }
     }
 
@@ -227,12 +241,12 @@ fn read_field(
 
 /// Reads Required Insert Count and Base (section 4.5.1) where the table has had so many insertions.
 fn read_prefix(reader: &mut Reader<'_>, max_capacity: u64, inserted: u64) -> Result<(u64, u64), DecodeError> {
-    let failed = |_| DecodeError::Failed("the field section prefix cannot be read");
-    let encoded = prefix_int::decode(reader, 8).map_err(failed)?;
+    let prefix = "the field section prefix cannot be read";
+    let encoded = integer(reader, 8, prefix)?;
     let required = required_insert_count(encoded, max_capacity, inserted)
         .ok_or(DecodeError::Failed("a field section needs insertions that there cannot have been"))?;
     let is_below = reader.rest().first().is_some_and(|first| first & 0b1000_0000 != 0);
-    let delta = prefix_int::decode(reader, 7).map_err(failed)?;
+    let delta = integer(reader, 7, prefix)?;
     let base = if is_below {
         required.checked_sub(delta).and_then(|base| base.checked_sub(1))
     } else {
@@ -260,8 +274,16 @@ fn required_insert_count(encoded: u64, max_capacity: u64, inserted: u64) -> Opti
     (required > 0).then_some(required)
 }
 
+/// Reads an integer; `truncated` is what is said of one that is cut off.
+fn integer(reader: &mut Reader<'_>, prefix: u32, truncated: &'static str) -> Result<u64, DecodeError> {
+    prefix_int::decode(reader, prefix).map_err(|error| match error {
+        IntError::Truncated => DecodeError::Failed(truncated),
+        IntError::TooLarge => DecodeError::IntegerTooLarge,
+    })
+}
+
 fn index(reader: &mut Reader<'_>, prefix: u32) -> Result<u64, DecodeError> {
-    prefix_int::decode(reader, prefix).map_err(|_| DecodeError::Failed("an index cannot be read"))
+    integer(reader, prefix, "an index cannot be read")
 }
 
 fn static_entry(index: u64) -> Result<(&'static str, &'static str), DecodeError> {
@@ -276,9 +298,10 @@ fn string<'a, 'section: 'a>(
     scratch: &'a mut Vec<u8>,
 ) -> Result<&'a [u8], DecodeError> {
     let first = reader.rest().first().copied().unwrap_or_default();
-    let failed = DecodeError::Failed("a field section ends within a field line");
-    let len = prefix_int::decode(reader, prefix).map_err(|_| failed)?;
-    let bytes = usize::try_from(len).ok().and_then(|len| reader.bytes(len).ok()).ok_or(failed)?;
+    let cut = "a field section ends within a field line";
+    let len = integer(reader, prefix, cut)?;
+    let bytes = usize::try_from(len).ok().and_then(|len| reader.bytes(len).ok());
+    let bytes = bytes.ok_or(DecodeError::Failed(cut))?;
     if first & 1_u8.wrapping_shl(prefix) == 0 {
         return Ok(bytes);
     }

@@ -1,12 +1,13 @@
 //! What our decoder tells the peer's encoder (RFC 9204 sections 2.2.2 and 4.4).
 //!
 //! Who is told of an insertion can use it, hence that is said at once. Who is told of a section only learns that entries may
-//! leave: some of that is gathered, unless the peer has begun to do without the table, as one does whose entries cannot leave.
+//! leave: a little of that is gathered, unless the peer has begun to do without the table, as one does whose entries cannot
+//! leave. That a stream is given up is said at once: its sections may be many.
 
 use super::instructions::FromDecoder;
 
 /// Sections whose acknowledgements are gathered.
-const GATHERED: u32 = 32;
+const GATHERED: u32 = 8;
 
 /// Instructions that have not been handed out.
 #[derive(Debug, Default)]
@@ -30,9 +31,9 @@ impl Feedback {
         self.put(FromDecoder::SectionAcknowledgment(stream));
     }
 
-    /// No more is read of this stream.
-    pub(super) fn on_cancelled(&mut self, stream: u64, was_waiting: bool) {
-        self.is_due |= was_waiting;
+    /// No more is read of this stream, for which the peer may keep something if it makes use of the table.
+    pub(super) fn on_cancelled(&mut self, stream: u64, is_table_used: bool) {
+        self.is_due |= is_table_used;
         self.put(FromDecoder::StreamCancellation(stream));
     }
 

@@ -50,6 +50,12 @@ impl Indexed {
         &self.table
     }
 
+    /// Bytes that are held.
+    pub(super) fn held(&self) -> usize {
+        let marks = self.marks.len().saturating_mul(size_of::<Mark>());
+        self.table.held().saturating_add(marks).saturating_add(size_of::<Self>())
+    }
+
     pub(super) fn set_capacity(&mut self, capacity: u64) {
         self.table.set_capacity(capacity);
         self.forget_dropped(0);

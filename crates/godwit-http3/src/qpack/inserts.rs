@@ -34,6 +34,11 @@ impl Inserts {
         self.max_capacity
     }
 
+    /// Bytes that are held.
+    pub(super) fn held(&self) -> usize {
+        self.table.held().saturating_add(self.held.len())
+    }
+
     /// Does what the next bytes of the encoder's stream say, and has each instruction that they complete accounted for, by its
     /// bytes.
     pub(super) fn receive(

@@ -29,7 +29,7 @@ mod written_section;
 pub use decoder::{DecodeError, Decoder, Field};
 pub use encoder::Encoder;
 pub use section::Section;
-pub use table_encoder::TableEncoder;
+pub use table_encoder::{Cancelled, TableEncoder};
 pub use written_section::Written;
 
 /// What each field counts beyond the bytes of its name and value (RFC 9114 section 4.2.2).

@@ -52,6 +52,12 @@ impl Table {
         self.capacity
     }
 
+    /// Bytes that the entries take in memory: about what they count for, and as much again as is lost on them where they are short.
+    pub(super) fn held(&self) -> usize {
+        let size = usize::try_from(self.size).unwrap_or(usize::MAX);
+        size.saturating_add(self.entries.len().saturating_mul(size_of::<Entry>()))
+    }
+
     /// The size of the entries together.
     #[cfg(test)]
     pub(super) fn size(&self) -> u64 {

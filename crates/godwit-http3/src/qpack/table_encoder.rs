@@ -16,12 +16,24 @@ use super::written_section::Written;
 use super::{FIELD_OVERHEAD, field_size, static_table};
 use crate::error::{Error, ErrorCode};
 use godwit_wire::StreamId;
+use std::collections::BTreeSet;
 
 /// An entry is in use to which one of so many sections before has referred.
 const RECENT: u64 = 32;
 
 /// Used entries that one insertion saves from leaving.
 const MAX_SAVED: u32 = 4;
+
+/// What the peer said when it gave a stream up (section 4.4.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cancelled {
+    /// The stream.
+    pub stream: StreamId,
+    /// Sections of it had not been acknowledged.
+    pub had_effect: bool,
+    /// It has been said before of this stream.
+    pub is_again: bool,
+}
 
 /// Writes field sections, and the encoder stream with the entries that they refer to.
 #[derive(Debug)]
@@ -35,6 +47,8 @@ pub struct TableEncoder {
     /// Made when something is inserted for the first time.
     table: Option<Box<Indexed>>,
     unacknowledged: Unacknowledged,
+    /// Streams that the peer has cancelled and on which sections may be sent yet: it would not answer these.
+    unread: BTreeSet<u64>,
     /// Made with the first section; never if no table is wanted.
     seen: Option<Box<Seen>>,
     instructions: Vec<u8>,
@@ -57,6 +71,7 @@ impl TableEncoder {
             max_blocked: 0,
             table: None,
             unacknowledged: Unacknowledged::default(),
+            unread: BTreeSet::new(),
             seen: None,
             instructions: Vec::new(),
             is_held_back: false,
@@ -74,38 +89,56 @@ impl TableEncoder {
         self.max_blocked = max_blocked;
     }
 
-    /// Takes the next bytes of the peer's decoder stream, behind its type. Each instruction is accounted for, by whether it had
-    /// any effect, before the next one is read.
+    /// Takes the next bytes of the peer's decoder stream, behind its type. Each cancellation is accounted for before the next
+    /// instruction is read: that returns whether sections of its stream may be written yet. They will refer to nothing, until
+    /// [`TableEncoder::forget`].
     ///
     /// # Errors
     /// QPACK_DECODER_STREAM_ERROR, or what `account` returns, for the whole connection.
     pub fn on_decoder_stream(
         &mut self,
         mut input: &[u8],
-        mut account: impl FnMut(bool) -> Result<(), Error>,
+        mut account: impl FnMut(Cancelled) -> Result<bool, Error>,
     ) -> Result<(), Error> {
         let wrong = |reason| Error::new(ErrorCode::QPACK_DECODER_STREAM_ERROR, reason);
         while let Some(instruction) = self.peer.next(&mut input).map_err(wrong)? {
-            account(self.obey(instruction).map_err(wrong)?)?;
+            if let Some(cancelled) = self.obey(instruction).map_err(wrong)?
+                && account(cancelled)?
+            {
+                self.unread.insert(cancelled.stream.as_u64());
+            }
         }
         Ok(())
     }
 
-    /// Whether that had an effect.
-    fn obey(&mut self, instruction: FromDecoder) -> Result<bool, &'static str> {
+    /// No more sections of a stream will be written. True if it was cancelled.
+    pub fn forget(&mut self, stream: StreamId) -> bool {
+        self.unread.remove(&stream.as_u64())
+    }
+
+    /// Bytes that are held: of the table, of what is to be told and has not been, and of what has not been acknowledged.
+    pub fn held(&self) -> usize {
+        let table = self.table().map_or(0, Indexed::held);
+        let unread = self.unread.len().saturating_mul(size_of::<u64>());
+        let said = self.instructions.len().saturating_add(unread);
+        table.saturating_add(said).saturating_add(self.unacknowledged.held())
+    }
+
+    fn obey(&mut self, instruction: FromDecoder) -> Result<Option<Cancelled>, &'static str> {
         match instruction {
             FromDecoder::SectionAcknowledgment(stream) => {
                 let sent = self.unacknowledged.acknowledge(stream);
                 self.unpin(sent.ok_or("an acknowledgement of a section that was never sent")?);
-                Ok(true)
+                Ok(None)
             }
             FromDecoder::StreamCancellation(stream) => {
-                let mut any = false;
+                let mut had_effect = false;
                 while let Some(sent) = self.unacknowledged.cancel(stream) {
                     self.unpin(sent);
-                    any = true;
+                    had_effect = true;
                 }
-                Ok(any)
+                let is_again = self.unread.contains(&stream);
+                Ok(Some(Cancelled { stream: StreamId::from_u64(stream), had_effect, is_again }))
             }
             FromDecoder::InsertCountIncrement(0) => Err("an Insert Count Increment of 0"),
             FromDecoder::InsertCountIncrement(increment) => {
@@ -114,7 +147,7 @@ impl TableEncoder {
                     return Err("an acknowledgement of entries never inserted");
                 }
                 self.unacknowledged.on_received(count);
-                Ok(true)
+                Ok(None)
             }
         }
     }
@@ -132,8 +165,9 @@ impl TableEncoder {
         }
         self.sections = self.sections.saturating_add(1);
         let may_block = self.unacknowledged.may_block(stream.map(StreamId::as_u64), self.max_blocked);
+        let is_unread = stream.is_some_and(|stream| self.unread.contains(&stream.as_u64()));
         match may_block && !self.is_held_back {
-            _ if self.unacknowledged.is_full() => 0,
+            _ if is_unread || self.unacknowledged.is_full() => 0,
             true => u64::MAX,
             false => self.unacknowledged.known_received(),
         }
@@ -161,9 +195,21 @@ impl TableEncoder {
         &mut self.instructions
     }
 
-    /// Whether the transport has not taken all that [`TableEncoder::instructions`] had.
+    /// Whether it is [held back](TableEncoder::hold_back).
+    pub fn is_held_back(&self) -> bool {
+        self.is_held_back
+    }
+
+    /// Whether the transport has not taken all that [`TableEncoder::instructions`] had, or might not let it out: then sections
+    /// refer only to what is known to have arrived.
     pub fn hold_back(&mut self, is_held_back: bool) {
         self.is_held_back = is_held_back;
+    }
+
+    /// Whether nothing waits for an answer: no section, no stream, no entry.
+    #[cfg(test)]
+    pub(crate) fn is_settled(&self) -> bool {
+        self.unacknowledged.is_empty() && self.table().is_none_or(|table| table.may_drop_until(u64::MAX))
     }
 
     pub(super) fn table(&self) -> Option<&Indexed> {

@@ -35,6 +35,17 @@ impl Unacknowledged {
         self.known_received
     }
 
+    /// Bytes that are held.
+    pub(super) fn held(&self) -> usize {
+        let blocking = self.blocking.len().saturating_mul(size_of::<(u64, u64)>());
+        self.sections.len().saturating_mul(size_of::<Sent>()).saturating_add(blocking)
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.sections.is_empty() && self.blocking.is_empty()
+    }
+
     /// Whether there is no room for one more section with references.
     pub(super) fn is_full(&self) -> bool {
         self.sections.len() >= MAX_SECTIONS

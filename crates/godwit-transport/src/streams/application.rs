@@ -1,5 +1,7 @@
 //! What the application calls.
 
+use super::scheduler::Rank;
+use super::send::SendHalf;
 use super::{ReadChunk, ReadError, ResetAtError, StreamLimits, Streams, UnknownStream, WriteError, output};
 use crate::{Direction, StreamId};
 use bytes::Bytes;
@@ -254,10 +256,29 @@ impl Streams {
     ) -> Result<(), UnknownStream> {
         let slot = self.store.find(id).ok_or(UnknownStream)?;
         let stream = self.store.at_mut(slot).ok_or(UnknownStream)?;
-        stream.urgency = urgency.min(super::scheduler::MAX_URGENCY);
-        stream.incremental = incremental;
+        (stream.rank, stream.incremental) = (Rank::of_urgency(urgency), incremental);
         self.reschedule(slot);
         Ok(())
+    }
+
+    /// Has a stream served before all that have an urgency, and in the order in which such streams were written.
+    pub(crate) fn put_first(&mut self, id: StreamId) -> Result<(), UnknownStream> {
+        let slot = self.store.find(id).ok_or(UnknownStream)?;
+        let stream = self.store.at_mut(slot).ok_or(UnknownStream)?;
+        (stream.rank, stream.incremental) = (Rank::FIRST, false);
+        self.reschedule(slot);
+        Ok(())
+    }
+
+    /// Whether the peer has permitted all that was written to a stream that [goes first](Streams::put_first), and that
+    /// even if `others` that do take the connection's credit before it.
+    pub(crate) fn is_permitted(&self, id: StreamId, others: &[StreamId]) -> bool {
+        let send = |id| self.store.at(self.store.find(id)?)?.send.as_ref();
+        let unsent = |id: &StreamId| send(*id).map_or(0, SendHalf::unsent);
+        let before = others.iter().map(unsent).fold(0, u64::saturating_add);
+        send(id).is_none_or(|send| {
+            send.is_all_permitted() && send.unsent().saturating_add(before) <= self.credit.available()
+        })
     }
 
     /// Sets how much an incremental stream sends beside others of its urgency: in proportion to its weight, 1 to 255

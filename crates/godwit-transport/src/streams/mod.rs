@@ -607,7 +607,7 @@ impl Streams {
         let send = stream.send.as_ref().filter(|_| !stream.held);
         let readiness = send.map_or(Readiness::Idle, |send| send.readiness(self.credit.available()));
         match readiness {
-            Readiness::Ready => self.scheduler.push_back(slot, stream.urgency),
+            Readiness::Ready => self.scheduler.push_back(slot, stream.rank),
             Readiness::Idle => self.scheduler.remove(slot),
             Readiness::StreamBlocked => {
                 self.scheduler.remove(slot);

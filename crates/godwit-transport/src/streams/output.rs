@@ -199,7 +199,7 @@ impl Streams {
             self.events.push_back(Event::StreamDataLost { id });
         }
         if send.readiness(self.credit.available()) == super::Readiness::Ready {
-            self.scheduler.push_front(slot, stream.urgency);
+            self.scheduler.push_front(slot, stream.rank);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Which stream sends next.
 //!
-//! One list per urgency (0 first, 7 last), and a ninth for streams that wait for the connection's flow
-//! control. A stream stands in one list at most. The head of the most urgent list is served: a
+//! One list for streams that go before all others, one per urgency (0 first, 7 last), and one for streams that wait for the
+//! connection's flow control. A stream stands in one list at most. The head of the most urgent list is served: a
 //! non-incremental stream keeps the head until it has nothing left (first come, first finished), an
 //! incremental one goes to the tail after its turn. Lists are linked through an array beside the
 //! streams, so every operation takes constant time and nothing is ever scanned.
@@ -12,13 +12,25 @@
 //! that always have data send in proportion to their weights, to within a turn of each (deficit round robin,
 //! Shreedhar and Varghese 1995).
 
-/// The least urgent of the urgencies.
-pub(super) const MAX_URGENCY: u8 = 7;
-/// The urgency of a stream that was not given one.
-pub(super) const DEFAULT_URGENCY: u8 = 3;
+/// How soon a stream is served: before all others, or by its urgency.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Rank(u8);
+
+impl Rank {
+    /// Before all urgencies.
+    pub(super) const FIRST: Rank = Rank(0);
+    /// Of a stream that was not given another one.
+    pub(super) const DEFAULT: Rank = Rank(4);
+
+    /// By an urgency; those above 7 count as 7.
+    pub(super) const fn of_urgency(urgency: u8) -> Rank {
+        Rank(if urgency > 7 { 8 } else { urgency.saturating_add(1) })
+    }
+}
+
 /// The list of streams that wait for connection flow control.
-const BLOCKED: u8 = 8;
-const LISTS: usize = 9;
+const BLOCKED: u8 = 9;
+const LISTS: usize = 10;
 const NONE: u32 = u32::MAX;
 const UNLISTED: u8 = u8::MAX;
 
@@ -44,8 +56,8 @@ pub(super) struct Scheduler {
     quantum: i64,
     links: Vec<Link>,
     lists: [List; LISTS],
-    /// Bit `u` is set if the list of urgency `u` is not empty.
-    occupied: u8,
+    /// Bit `n` is set if list `n` is not empty, that of the blocked excepted.
+    occupied: u16,
 }
 
 impl Scheduler {
@@ -71,15 +83,15 @@ impl Scheduler {
         self.lists.get(self.occupied.trailing_zeros() as usize).map(|list| list.head)
     }
 
-    /// Makes a stream ready, behind the others of its urgency. A ready stream stays where it is.
-    pub(super) fn push_back(&mut self, slot: u32, urgency: u8) {
-        self.insert(slot, urgency.min(MAX_URGENCY), false);
+    /// Makes a stream ready, behind the others of its rank. A ready stream stays where it is.
+    pub(super) fn push_back(&mut self, slot: u32, rank: Rank) {
+        self.insert(slot, rank.0, false);
     }
 
-    /// Makes a stream ready, before the others of its urgency: it has something to send again.
+    /// Makes a stream ready, before the others of its rank: it has something to send again.
     /// A ready stream stays where it is.
-    pub(super) fn push_front(&mut self, slot: u32, urgency: u8) {
-        self.insert(slot, urgency.min(MAX_URGENCY), true);
+    pub(super) fn push_front(&mut self, slot: u32, rank: Rank) {
+        self.insert(slot, rank.0, true);
     }
 
     /// Bytes in the turn of a stream of this weight.
@@ -173,7 +185,10 @@ impl Scheduler {
     fn list_mut(&mut self, at: u8, change: impl FnOnce(&mut List)) {
         let Some(list) = self.lists.get_mut(usize::from(at)) else { return };
         change(list);
-        let bit = 1u8.checked_shl(u32::from(at)).unwrap_or(0);
+        if at == BLOCKED {
+            return;
+        }
+        let bit = 1u16.checked_shl(u32::from(at)).unwrap_or(0);
         if list.head == NONE {
             self.occupied &= !bit;
         } else {
@@ -201,8 +216,8 @@ mod tests {
 
     fn op() -> impl Strategy<Value = Op> {
         prop_oneof![
-            (0u32..6, 0u8..8).prop_map(|(s, u)| Op::Back(s, u)),
-            (0u32..6, 0u8..8).prop_map(|(s, u)| Op::Front(s, u)),
+            (0u32..6, 0u8..9).prop_map(|(s, u)| Op::Back(s, u)),
+            (0u32..6, 0u8..9).prop_map(|(s, u)| Op::Front(s, u)),
             (0u32..6).prop_map(Op::Rotate),
             (0u32..6).prop_map(Op::Block),
             Just(Op::PopBlocked),
@@ -219,6 +234,12 @@ mod tests {
         if front { list.push_front(slot) } else { list.push_back(slot) }
     }
 
+    #[test]
+    fn ranks_are_those_of_the_urgencies() {
+        assert_eq!(Rank::of_urgency(3), Rank::DEFAULT);
+        assert_eq!([0, 7, 8, 255].map(|urgency| Rank::of_urgency(urgency).0), [1, 8, 8, 8]);
+    }
+
     proptest! {
         #[test]
         fn agrees_with_plain_queues(ops in prop::collection::vec(op(), 0..80)) {
@@ -226,14 +247,14 @@ mod tests {
             let mut scheduler = Scheduler::new();
             for op in ops {
                 match op {
-                    Op::Back(s, u) => { scheduler.push_back(s, u); place(&mut model, s, u, false); }
-                    Op::Front(s, u) => { scheduler.push_front(s, u); place(&mut model, s, u, true); }
+                    Op::Back(s, u) => { scheduler.push_back(s, Rank(u)); place(&mut model, s, u, false); }
+                    Op::Front(s, u) => { scheduler.push_front(s, Rank(u)); place(&mut model, s, u, true); }
                     Op::Block(s) => { scheduler.block(s); place(&mut model, s, BLOCKED, false); }
                     Op::Remove(s) => {
                         scheduler.remove(s);
                         model.iter_mut().for_each(|list| list.retain(|&x| x != s));
                     }
-                    Op::PopBlocked => prop_assert_eq!(scheduler.pop_blocked(), model[8].pop_front()),
+                    Op::PopBlocked => prop_assert_eq!(scheduler.pop_blocked(), model[9].pop_front()),
                     Op::Rotate(s) => {
                         scheduler.rotate(s);
                         for list in &mut model {
@@ -244,7 +265,7 @@ mod tests {
                         }
                     }
                 }
-                let head = model[..8].iter().find_map(|list| list.front().copied());
+                let head = model[..9].iter().find_map(|list| list.front().copied());
                 prop_assert_eq!(scheduler.head(), head);
                 prop_assert_eq!(scheduler.has_ready(), head.is_some());
             }

@@ -124,6 +124,11 @@ impl SendHalf {
         self.limit.saturating_sub(self.buffer.end())
     }
 
+    /// Whether the peer's limit on the stream permits all that was written.
+    pub(super) const fn is_all_permitted(&self) -> bool {
+        self.buffer.end() <= self.limit
+    }
+
     /// The peer's limit on our offsets.
     pub(super) const fn limit(&self) -> u64 {
         self.limit

@@ -6,7 +6,7 @@
 //! exists for streams that were permitted but not opened.
 
 use super::recv::RecvHalf;
-use super::scheduler::DEFAULT_URGENCY;
+use super::scheduler::Rank;
 use super::send::SendHalf;
 use godwit_base::RisingMap;
 use godwit_wire::StreamId;
@@ -17,7 +17,7 @@ pub(super) struct Stream {
     pub(super) id: StreamId,
     pub(super) send: Option<SendHalf>,
     pub(super) recv: Option<RecvHalf>,
-    pub(super) urgency: u8,
+    pub(super) rank: Rank,
     pub(super) incremental: bool,
     /// How much an incremental stream sends beside one of weight 1. At least 1.
     pub(super) weight: u8,
@@ -39,7 +39,7 @@ impl Stream {
             id,
             send,
             recv,
-            urgency: DEFAULT_URGENCY,
+            rank: Rank::DEFAULT,
             incremental: false,
             weight: 1,
             turn: 0,

@@ -4,6 +4,7 @@ mod budget;
 mod common;
 mod early;
 mod fairness;
+mod first;
 mod limits;
 mod losing;
 mod memory;

@@ -68,7 +68,13 @@ impl Transport for Io<'_> {
     }
 
     fn open(&mut self, direction: Direction) -> Option<StreamId> {
-        self.connection.as_mut()?.open(direction)
+        let connection = self.connection.as_mut()?;
+        let id = connection.open(direction)?;
+        if direction == Direction::Unidirectional {
+            // What the messages depend on. It is there: it has just been opened.
+            let _ = connection.put_first(id);
+        }
+        Some(id)
     }
 
     fn accept(&mut self, direction: Direction) -> Option<StreamId> {
@@ -88,6 +94,10 @@ impl Transport for Io<'_> {
             WriteError::Stopped(code) => StreamError::Stopped(code),
             _ => StreamError::Unknown,
         })
+    }
+
+    fn is_permitted(&self, id: StreamId, others: &[StreamId]) -> bool {
+        self.connection.as_ref().is_some_and(|connection| connection.is_permitted(id, others))
     }
 
     fn finish(&mut self, id: StreamId) {

@@ -12,8 +12,9 @@ type Pairs = Vec<(u8, u8)>;
 #[derive(Debug, Clone)]
 enum Step {
     Request(Pairs),
-    /// The server answers the first request that waits, perhaps after an informational response and with trailers.
-    Answer(Pairs, bool, bool),
+    /// The server answers the first request that waits with content of this length, perhaps after an informational response and
+    /// with trailers.
+    Answer(Pairs, usize, bool, bool),
     /// One of what the client, or the server, is to hear of is told to it.
     Client(usize),
     Server(usize),
@@ -24,9 +25,11 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     let fields = || prop::collection::vec((0_u8..8, 0_u8..4), 0..6);
+    let content = || prop_oneof![Just(0_usize), 1_usize..100, 3000_usize..9000];
     prop_oneof![
         3 => fields().prop_map(Step::Request),
-        3 => (fields(), any::<bool>(), any::<bool>()).prop_map(|(fields, hint, trailers)| Step::Answer(fields, hint, trailers)),
+        3 => (fields(), content(), any::<bool>(), any::<bool>())
+            .prop_map(|(fields, content, hint, trailers)| Step::Answer(fields, content, hint, trailers)),
         8 => (0_usize..6).prop_map(Step::Client),
         8 => (0_usize..6).prop_map(Step::Server),
         1 => Just(Step::ClientResets),
@@ -48,6 +51,8 @@ fn header_map(pairs: &Pairs) -> HeaderMap {
 struct Sent {
     request: HeaderMap,
     response: HeaderMap,
+    content: Bytes,
+    read: Vec<u8>,
     answered: bool,
     heard: bool,
     given_up: bool,
@@ -76,9 +81,9 @@ impl Exchanges {
                 let request = request.headers().clone();
                 self.sent.insert(id, Sent { request, ..Sent::default() });
             }
-            Step::Answer(pairs, hint, trailers) if !self.open.is_empty() => {
+            Step::Answer(pairs, content, hint, trailers) if !self.open.is_empty() => {
                 let id = self.open.remove(0);
-                self.answer(id, header_map(pairs), *hint, *trailers);
+                self.answer(id, header_map(pairs), *content, *hint, *trailers);
             }
             Step::Answer(..) => {}
             Step::Client(nth) => self.client.deliver(*nth),
@@ -94,13 +99,14 @@ impl Exchanges {
         self.hear();
     }
 
-    fn answer(&mut self, id: StreamId, headers: HeaderMap, hint: bool, trailers: bool) {
+    fn answer(&mut self, id: StreamId, headers: HeaderMap, content: usize, hint: bool, trailers: bool) {
         let Peer { connection, io } = &mut self.server;
         if !connection.has_request(id) {
             return;
         }
         let sent = self.sent.get_mut(&id).unwrap();
-        (sent.response, sent.answered) = (headers.clone(), true);
+        let content: Bytes = (0..content).map(|n| (n % 251) as u8).collect();
+        (sent.response, sent.content, sent.answered) = (headers.clone(), content.clone(), true);
         let mut response = Response::new(());
         *response.headers_mut() = headers.clone();
         // What the client no longer wants may be refused.
@@ -109,7 +115,7 @@ impl Exchanges {
             let _ = connection.send_informational(io, id, &response);
             *response.status_mut() = http::StatusCode::OK;
         }
-        if connection.send_response(io, id, &response, !trailers).is_ok() && trailers {
+        if connection.send_response_with(io, id, &response, &content, !trailers).is_ok() && trailers {
             let _ = connection.send_trailers(io, id, &headers);
         }
     }
@@ -147,13 +153,28 @@ impl Exchanges {
             match self.client.connection.read_body(&mut self.client.io, id, 100) {
                 Ok(BodyRead::Trailers(trailers)) => assert_eq!(trailers, sent.response),
                 Ok(BodyRead::Blocked) => return,
-                Ok(BodyRead::Data(_)) => panic!("there is no content"),
-                Ok(BodyRead::End) | Err(_) => {
+                Ok(BodyRead::Data(data)) => sent.read.extend_from_slice(&data),
+                Ok(BodyRead::End) => {
+                    assert_eq!(sent.read, sent.content);
+                    sent.heard = true;
+                    return;
+                }
+                Err(_) => {
                     sent.heard = true;
                     return;
                 }
             }
         }
+    }
+
+    /// Each end hears what the other has kept back of its answers.
+    fn acknowledge(&mut self) {
+        let (client, server) = (&mut self.client.connection, &mut self.server.connection);
+        let (mut by_client, mut by_server) = (Vec::new(), Vec::new());
+        client.shared.compression.decoder.take_feedback(&mut by_client);
+        server.shared.compression.decoder.take_feedback(&mut by_server);
+        server.shared.compression.encoder.on_decoder_stream(&by_client, |_| Ok(false)).unwrap();
+        client.shared.compression.encoder.on_decoder_stream(&by_server, |_| Ok(false)).unwrap();
     }
 
     fn settle(&mut self) {
@@ -190,15 +211,18 @@ proptest! {
         }
         exchanges.settle();
         while let Some(id) = exchanges.open.pop() {
-            exchanges.answer(id, HeaderMap::new(), false, false);
+            exchanges.answer(id, HeaderMap::new(), 0, false, false);
         }
         exchanges.settle();
         prop_assert_eq!(world.closed(), None);
         for (id, sent) in &exchanges.sent {
             prop_assert!(sent.given_up || (sent.answered && sent.heard), "{:?} is not over", id);
         }
+        exchanges.acknowledge();
         for peer in [&exchanges.client, &exchanges.server] {
-            prop_assert_eq!((peer.connection.open_requests(), peer.connection.held()), (0, 0));
+            let shared = &peer.connection.shared;
+            prop_assert_eq!((peer.connection.open_requests(), shared.held() - shared.compression.held()), (0, 0));
+            prop_assert!(shared.compression.encoder.is_settled(), "no section waits for an answer");
         }
     }
 }

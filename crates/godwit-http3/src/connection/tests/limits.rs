@@ -198,6 +198,22 @@ fn useless_control_traffic_is_limited() {
     assert_eq!(world.closed(), Some((Side::Server, ErrorCode::H3_EXCESSIVE_LOAD.0)));
 }
 
+#[test]
+fn instructions_of_an_encoder_are_limited() {
+    // Duplicates of an entry, and the same capacity over and over.
+    for instruction in [&[0x00][..], &[0x3f, 0xe1, 0x1f]] {
+        let (world, mut server, mut io) = server(Config::default());
+        let id = io.open(Direction::Unidirectional).unwrap();
+        io.put(id, &[2, 0x3f, 0xe1, 0x1f, 0xc1, 2, b'/', b'a']);
+        io.put(id, &instruction.repeat(28_000));
+        server.pump();
+        assert_eq!(world.closed(), None);
+        io.put(id, &instruction.repeat(8_000));
+        server.pump();
+        assert_eq!(world.closed(), Some((Side::Server, ErrorCode::H3_EXCESSIVE_LOAD.0)));
+    }
+}
+
 /// A client that gives up each request in the way given; the number after which it is disconnected.
 fn rapid(give_up: impl Fn(&mut End, StreamId), serve: impl Fn(usize) -> bool) -> Option<usize> {
     rapid_every(Duration::ZERO, 1000, give_up, serve)
@@ -375,7 +391,7 @@ fn the_first_continue_is_never_left_out() {
 
 #[test]
 fn headers_that_have_not_come_in_full_are_counted_until_they_are_gone() {
-    let (world, mut server, mut io) = server(Config::default());
+    let (world, mut server, mut io) = server(without_table());
     let begun = [&[1, 0x80, 0, 0xc0, 0][..], &[b'x'; 40_000]].concat();
     let ids = super::memory::ids(&mut io, Direction::Bidirectional, 4);
     for (id, held) in ids.iter().zip([40_000, 80_000, 120_000, 160_000]) {
@@ -400,7 +416,7 @@ fn heads_and_what_waits_for_the_transport_are_counted_until_the_exchange_is_over
         if is_scarce {
             world.set_memory_scarce();
         }
-        let (mut client, mut server) = pair(&world);
+        let (mut client, mut server) = static_pair(&world);
         let request = Request::get("https://a.example/").header("name", "x".repeat(10_000)).body(()).unwrap();
         let id = client.connection.send_request(&mut client.io, &request, true).unwrap();
         let pending = client.connection.held();
@@ -436,7 +452,7 @@ fn heads_and_what_waits_for_the_transport_are_counted_until_the_exchange_is_over
 
 #[test]
 fn what_was_read_and_nobody_asked_for_is_counted() {
-    let (_world, mut server, mut io) = server(Config::default());
+    let (_world, mut server, mut io) = server(without_table());
     let id = io.open(Direction::Bidirectional).unwrap();
     io.put(id, &join(&[get(&[]), data(&[1; 100]), data(&[2; 3000])]));
     server.pump();

@@ -34,6 +34,10 @@ struct Half {
     writer_waits: bool,
     /// The reader has not read until blocked since it was last told.
     told: bool,
+    /// What may come out of it, which may be less than goes in.
+    limit: Option<usize>,
+    written: usize,
+    read: usize,
 }
 
 #[derive(Debug)]
@@ -46,6 +50,9 @@ struct State {
     notices: BTreeMap<Side, VecDeque<Notice>>,
     closed: Option<(Side, u64)>,
     max_requests: u64,
+    max_uni: u64,
+    /// What may come out of unidirectional streams that are opened from now on.
+    uni_limit: Option<usize>,
     is_memory_scarce: bool,
     now: Time,
 }
@@ -72,6 +79,8 @@ impl World {
             notices: BTreeMap::new(),
             closed: None,
             max_requests: 1 << 20,
+            max_uni: 1 << 20,
+            uni_limit: None,
             is_memory_scarce: false,
             now: Time::ZERO,
         })))
@@ -88,6 +97,23 @@ impl World {
 
     pub(super) fn limit_requests(&self, max: u64) {
         self.0.borrow_mut().max_requests = max;
+    }
+
+    /// Each end may open so many unidirectional streams.
+    pub(super) fn limit_uni_streams(&self, max: u64) {
+        self.0.borrow_mut().max_uni = max;
+    }
+
+    /// Unidirectional streams that are opened from now on take what they can hold, and let out so much of it.
+    pub(super) fn limit_uni(&self, limit: usize) {
+        self.0.borrow_mut().uni_limit = Some(limit);
+    }
+
+    /// Lets so much out of what `sender` sends on a stream.
+    pub(super) fn let_out(&self, id: StreamId, sender: Side, limit: usize) {
+        let mut state = self.0.borrow_mut();
+        state.halves.get_mut(&(id, sender)).unwrap().limit = Some(limit);
+        state.notify_readable(id, sender);
     }
 
     pub(super) fn set_memory_scarce(&self) {
@@ -167,14 +193,18 @@ impl Transport for End {
 
     fn open(&mut self, direction: Direction) -> Option<StreamId> {
         let mut state = self.world.0.borrow_mut();
-        let (side, limit) = (self.side, state.max_requests);
+        let side = self.side;
+        let (most, limit) = match direction {
+            Direction::Bidirectional => (state.max_requests, None),
+            Direction::Unidirectional => (state.max_uni, state.uni_limit),
+        };
         let next = state.opened.entry((side, direction)).or_default();
-        if direction == Direction::Bidirectional && *next >= limit {
+        if *next >= most {
             return None;
         }
         let id = StreamId::new(side, direction, *next);
         *next += 1;
-        state.halves.insert((id, side), Half::default());
+        state.halves.insert((id, side), Half { limit, ..Half::default() });
         if direction == Direction::Bidirectional {
             state.halves.insert((id, side.peer()), Half::default());
         }
@@ -205,6 +235,7 @@ impl Transport for End {
         }
         let taken = data.split_to(data.len().min(window.saturating_sub(half.queued)));
         half.queued += taken.len();
+        half.written += taken.len();
         half.writer_waits |= !data.is_empty();
         if !taken.is_empty() {
             half.data.push_back(taken);
@@ -250,22 +281,30 @@ impl Transport for End {
         if let Some(code) = half.reset {
             return Err(StreamError::Reset(code));
         }
-        let Some(front) = half.data.front_mut() else {
+        let out = half.limit.map_or(usize::MAX, |limit| limit - half.read);
+        let Some(front) = half.data.front_mut().filter(|_| out > 0) else {
             if half.finished {
                 return Ok(Read::Finished);
             }
             half.told = false;
             return Ok(Read::Blocked);
         };
-        let data = front.split_to(front.len().min(max).min(chunk));
+        let data = front.split_to(front.len().min(max).min(chunk).min(out));
         if front.is_empty() {
             half.data.pop_front();
         }
         half.queued -= data.len();
+        half.read += data.len();
         if std::mem::take(&mut half.writer_waits) {
             state.notify(sender, Notice::Writable(id));
         }
         Ok(Read::Data(data))
+    }
+
+    fn is_permitted(&self, id: StreamId, _others: &[StreamId]) -> bool {
+        let state = self.world.0.borrow();
+        let half = &state.halves[&(id, self.side)];
+        half.limit.is_none_or(|limit| half.written <= limit)
     }
 
     fn is_memory_scarce(&self) -> bool {

@@ -72,7 +72,7 @@ fn instructions_that_are_refused() {
 }
 
 #[test]
-fn an_instruction_that_goes_on_is_held_within_bounds() {
+fn an_instruction_that_cannot_fit_is_refused_by_its_lengths() {
     // The longest name and value that can still fit, Huffman-coded at 30 bits a byte.
     let mut decoder = Decoder::with_table(4096, 0);
     tell_decoder(&mut decoder, &[0x3f, 0xe1, 0x1f]).unwrap();
@@ -155,7 +155,7 @@ fn secrets_are_not_inserted() {
         for (name, value, sensitive) in fields {
             section.field(name, value, sensitive);
         }
-        assert_eq!(section.finish().prefix_len(), 2);
+        assert_eq!(section.finish().required, 0);
         assert!(encoder.instructions().is_empty());
     }
     // Nobody guesses a long one.
@@ -164,4 +164,33 @@ fn secrets_are_not_inserted() {
         encoder.section(None, &mut lines).field(b"cookie", b"session=0123456789abcdef", false);
         assert_eq!(encoder.instructions().is_empty(), number == 0);
     }
+}
+
+/// Sends a section with one field on the stream with this number; whether it refers to an entry.
+fn refers(encoder: &mut TableEncoder, number: u64) -> bool {
+    let mut lines = Vec::new();
+    let mut section = encoder.section(None, &mut lines);
+    section.field(b"x-name", b"a value", false);
+    let written = section.finish();
+    encoder.on_sent(StreamId::from_u64(number * 4), &written);
+    written.required > 0
+}
+
+#[test]
+fn sections_that_nobody_answers_are_held_within_bounds() {
+    let mut encoder = TableEncoder::new(4096);
+    encoder.on_settings(4096, 1 << 20);
+    let with_references = (0..3000).filter(|number| refers(&mut encoder, *number)).count();
+    assert_eq!(with_references, 1024);
+    assert!(encoder.held() < 64 << 10, "{}", encoder.held());
+    // Each answer makes room for one.
+    let first =
+        (0..3000).find(|number| tell_encoder(&mut encoder, &acknowledgement(*number)).is_ok()).unwrap();
+    assert!(first < 3);
+    assert!(refers(&mut encoder, 3000) && !refers(&mut encoder, 3001));
+}
+
+/// A Section Acknowledgment of the stream with this number, below 31.
+fn acknowledgement(number: u64) -> [u8; 1] {
+    [0x80 | (number * 4) as u8]
 }

@@ -178,6 +178,19 @@ impl Connection {
         self.machine.parts.streams.set_priority(id, urgency, incremental)
     }
 
+    /// Has a stream served before all that have an urgency, and in the order in which such streams were written: for
+    /// what others depend on, and what is short.
+    pub fn put_first(&mut self, id: StreamId) -> Result<(), UnknownStream> {
+        self.machine.parts.streams.put_first(id)
+    }
+
+    /// Whether the peer's flow control has let out, or lets out, all that was written to a stream that
+    /// [goes first](Connection::put_first), whatever else is to be sent beside `others` that go first, too. True where
+    /// there is no such stream.
+    pub fn is_permitted(&self, id: StreamId, others: &[StreamId]) -> bool {
+        self.machine.parts.streams.is_permitted(id, others)
+    }
+
     /// Sets how much a stream sends beside other incremental ones of its urgency: in proportion to its weight, 1 to
     /// 255; 1 unless set.
     pub fn set_weight(&mut self, id: StreamId, weight: u8) -> Result<(), UnknownStream> {
