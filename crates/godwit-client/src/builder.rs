@@ -146,6 +146,7 @@ impl Default for ClientBuilder {
             max_redirects: 10,
             timeout: None,
             max_collected: MAX_COLLECTED,
+            decompression: true,
         };
         ClientBuilder {
             defaults,
@@ -188,6 +189,14 @@ impl ClientBuilder {
     /// The most bytes of a body that [`crate::Response::bytes`] collects. Default 64 MiB.
     pub fn max_collected(mut self, most: usize) -> ClientBuilder {
         self.defaults.max_collected = most;
+        self
+    }
+
+    /// Whether responses may come compressed (gzip, deflate, br, zstd), which the user does not notice: `Content-Encoding`
+    /// and `Content-Length` are taken out, the body comes as it is meant. Requests that have `Accept-Encoding` or `Range`
+    /// by themselves, and those with HEAD, get what the server sends. Default true, with the feature `decompression`.
+    pub fn decompression(mut self, taken_off: bool) -> ClientBuilder {
+        self.defaults.decompression = taken_off;
         self
     }
 

@@ -24,6 +24,8 @@ pub(crate) struct Defaults {
     pub(crate) timeout: Option<Duration>,
     /// Bytes of a body that are collected.
     pub(crate) max_collected: usize,
+    /// Content codings are asked for and taken off.
+    pub(crate) decompression: bool,
 }
 
 impl Client {

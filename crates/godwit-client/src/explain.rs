@@ -259,6 +259,9 @@ pub(crate) fn exchange(error: &ExchangeError) -> Error {
         ExchangeError::Http3(error) => http3_exchange(error),
         ExchangeError::Tcp { error, .. } => tcp_exchange(error),
         ExchangeError::TooManyInterim => too_many_interim(),
+        ExchangeError::Coding(problem) => format!(
+            "the body is not coded as its Content-Encoding says: {problem}; ask for it without codings, or ask the server's operator"
+        ),
     };
     Error::new(ErrorKind::Exchange, text)
 }

@@ -32,7 +32,8 @@
 //! [`download`] fetches URLs into files, and goes on where an earlier run stopped. [`trust`] is about certificates,
 //! [`dial`] about connections of bytes for those who speak HTTP on them by themselves. These two and [`alt_svc`] are
 //! what there is without the feature `client`. Cryptography is by aws-lc-rs (feature `aws-lc-rs`, a default) or by ring
-//! (`ring`, without the default features). HTTPS records and DNS over HTTPS are there with the feature `dns`.
+//! (`ring`, without the default features). HTTPS records and DNS over HTTPS are there with the feature `dns`,
+//! and content codings are taken off responses with the feature `decompression` (a default).
 //!
 //! # Inside
 //! A request (`exchange`) asks its `server` for a share in a connection, a `session`: one interface for all protocols.
@@ -56,6 +57,8 @@ mod client;
 mod connect;
 #[cfg(feature = "client")]
 mod decision;
+#[cfg(feature = "client")]
+mod decoding;
 pub mod dial;
 #[cfg(feature = "dns")]
 mod dns;

@@ -13,6 +13,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::body::{BodySource, BoxError};
 use crate::client::Client;
+use crate::decoding::{self, Decoded};
 use crate::error::{Error, ErrorKind, Remedy};
 use crate::exchange::SendOptions;
 use crate::redirect::{Hop, is_redirect};
@@ -181,6 +182,7 @@ async fn fetch(
     let until = limit.and_then(|limit| Some((Instant::now().checked_add(limit)?, limit)));
     let most_redirects = client.defaults().max_redirects;
     let mut redirects = 0;
+    let decodes = client.defaults().decompression && decoding::ask(&hop.method, &mut hop.headers);
     loop {
         if versions == Versions::Http3 && !hop.target.origin.secure {
             let text = "HTTP/3 is always encrypted, there is no http:// with it; write https://";
@@ -199,7 +201,12 @@ async fn fetch(
         };
         let location = response.headers().get(LOCATION).filter(|_| is_redirect(response.status()));
         let Some(location) = location.filter(|_| most_redirects > 0) else {
-            let response = response.map(|body| Body::new(body, until));
+            let (mut head, body) = response.into_parts();
+            let body = match decodes {
+                true => Decoded::of(body, head.status, &mut head.headers),
+                false => Decoded::plain(body),
+            };
+            let response = http::Response::from_parts(head, Body::new(body, until));
             let unrouted = || Error::new(ErrorKind::Exchange, "a response came on no connection");
             let route = route.ok_or_else(unrouted)?;
             return Ok(Response::new(response, hop.target, route, client.defaults().max_collected));

@@ -11,10 +11,10 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::causes::find;
+use crate::decoding::Decoded;
 use crate::error::{Error, ErrorKind};
 use crate::explain;
 use crate::route::Route;
-use crate::session::ResponseBody;
 use crate::target::Target;
 
 /// The response to a request.
@@ -102,14 +102,14 @@ impl Response {
 /// The body of a response.
 #[derive(Debug)]
 pub struct Body {
-    from: ResponseBody,
+    from: Decoded,
     /// When all of it has to be there, and how long that was.
     limit: Option<(Pin<Box<Sleep>>, Duration)>,
 }
 
 impl Body {
     /// `limit`: when all of it has to be there, and how long that was.
-    pub(crate) fn new(from: ResponseBody, limit: Option<(Instant, Duration)>) -> Body {
+    pub(crate) fn new(from: Decoded, limit: Option<(Instant, Duration)>) -> Body {
         Body { from, limit: limit.map(|(until, time)| (Box::pin(sleep_until(until)), time)) }
     }
 }

@@ -89,6 +89,10 @@ pub(super) struct RequestArguments {
     #[arg(short = 'I', long, conflicts_with_all = ["data", "method", "output", "remote_name", "output_dir"])]
     pub(super) head: bool,
 
+    /// Ask for a compressed response (gzip, deflate, br, zstd), and keep it as it is meant
+    #[arg(long, conflicts_with = "continued")]
+    pub(super) compressed: bool,
+
     /// Follow redirects
     #[arg(short = 'L', long)]
     pub(super) location: bool,

@@ -112,6 +112,7 @@ fn template(arguments: &Arguments, target: &Target) -> Result<Download, String> 
         template.body = data.body();
     }
     (template.headers, template.authority) = (headers, authority);
+    template.compressed = request.compressed;
     template.redirects = request.location.then_some(request.max_redirs);
     (template.max_time, template.alone) = (arguments.network.max_time, arguments.repeat.fresh);
     Ok(template)

@@ -70,6 +70,7 @@ impl DnsOverHttps {
             max_redirects: 0,
             timeout: Some(LONGEST),
             max_collected: MAX_MESSAGE,
+            decompression: false,
         };
         Ok(DnsOverHttps { client: Client::new(network, defaults), url })
     }

@@ -25,13 +25,14 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CONTENT_LENGTH, CONTENT_RANGE, LOCATION, RANGE};
+use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, LOCATION, RANGE};
 use http::uri::Authority;
 use http::{HeaderMap, Method, Response, StatusCode};
 use http_body::{Body, Frame};
 
 use crate::body::BodySource;
 use crate::client::Client;
+use crate::decoding::{self, Decoded};
 use crate::error::{Error, ErrorKind, Remedy};
 use crate::exchange::SendOptions;
 use crate::explain;
@@ -81,6 +82,9 @@ pub struct Download {
     pub versions: Versions,
     /// Each request has a connection of its own.
     pub alone: bool,
+    /// The response may come compressed, and is kept as it is meant; not where something is continued, nor where the
+    /// headers ask for a range or a coding. Default false.
+    pub compressed: bool,
 }
 
 /// Who follows a download. All functions do nothing by default.
@@ -147,6 +151,7 @@ impl Download {
             max_time: None,
             versions: Versions::Auto,
             alone: false,
+            compressed: false,
         }
     }
 
@@ -237,13 +242,23 @@ impl Transfer<'_> {
 
     fn first_hop(self) -> Hop {
         let Download { target, method, headers, authority, body, .. } = self.download;
+        let mut headers = headers.clone();
+        if self.may_decode() {
+            decoding::ask(method, &mut headers);
+        }
         Hop {
             target: target.clone(),
             method: method.clone(),
-            headers: headers.clone(),
+            headers,
             authority: authority.clone(),
             body: body.clone(),
         }
+    }
+
+    /// Whether what comes is asked for, and kept, without its coding.
+    fn may_decode(self) -> bool {
+        let Download { headers, compressed, continued, .. } = self.download;
+        *compressed && !continued && !headers.contains_key(ACCEPT_ENCODING) && !headers.contains_key(RANGE)
     }
 
     async fn response(
@@ -355,11 +370,16 @@ impl Transfer<'_> {
         sink: &mut Sink,
         timing: &mut Timing,
     ) -> Result<(), Error> {
-        let expected = self.expected_length(&response);
+        let (mut head, body) = response.into_parts();
+        let body = match self.may_decode() {
+            true => Decoded::of(body, head.status, &mut head.headers),
+            false => Decoded::plain(body),
+        };
+        let expected = self.expected_length(head.status, &head.headers);
         self.observer.on_length(begun, expected);
-        let mut body = pin!(response.into_body());
+        let mut body = pin!(body);
         while let Some(frame) = next_frame(body.as_mut(), sink).await? {
-            if let Some(route) = body.take_news() {
+            if let Some(route) = body.body.take_news() {
                 self.observer.on_route(&route);
             }
             let frame = frame.map_err(|error| broken_off(&error, begun, timing.bytes, expected))?;
@@ -382,12 +402,12 @@ impl Transfer<'_> {
     }
 
     /// The length of the body that will come, where the response tells.
-    fn expected_length(self, response: &Response<ResponseBody>) -> Option<u64> {
-        let bodiless = [StatusCode::NO_CONTENT, StatusCode::NOT_MODIFIED].contains(&response.status());
+    fn expected_length(self, status: StatusCode, headers: &HeaderMap) -> Option<u64> {
+        let bodiless = [StatusCode::NO_CONTENT, StatusCode::NOT_MODIFIED].contains(&status);
         if self.download.method == Method::HEAD || bodiless {
             return None;
         }
-        response.headers().get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+        headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
     }
 }
 
@@ -400,7 +420,7 @@ fn broken_off(error: &ExchangeError, begun: u64, got: u64, expected: Option<u64>
 
 /// The next piece of the body. While there is none, what has come is made visible.
 async fn next_frame(
-    mut body: Pin<&mut ResponseBody>,
+    mut body: Pin<&mut Decoded>,
     sink: &mut Sink,
 ) -> Result<Option<Result<Frame<Bytes>, ExchangeError>>, Error> {
     poll_fn(|cx| match body.as_mut().poll_frame(cx) {

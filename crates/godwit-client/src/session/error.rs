@@ -19,6 +19,8 @@ pub(crate) enum ExchangeError {
     },
     /// The response does not come, only what may come before it.
     TooManyInterim,
+    /// The coding of the body cannot be undone: what is wrong with it.
+    Coding(String),
 }
 
 /// Whether a request may be sent again although the server may have acted on it (RFC 9110 section 9.2.2).
@@ -45,7 +47,7 @@ impl ExchangeError {
                 };
                 error.is_timeout() || find::<io::Error>(error).is_some_and(is_broken)
             }
-            ExchangeError::TooManyInterim => false,
+            ExchangeError::TooManyInterim | ExchangeError::Coding(_) => false,
         }
     }
 
@@ -53,7 +55,7 @@ impl ExchangeError {
         match self {
             ExchangeError::Http3(error) => error.is_retryable(),
             ExchangeError::Tcp { unprocessed, .. } => *unprocessed,
-            ExchangeError::TooManyInterim => false,
+            ExchangeError::TooManyInterim | ExchangeError::Coding(_) => false,
         }
     }
 }

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
+#[cfg(feature = "decompression")]
+mod decoding;
 #[cfg(feature = "dns")]
 mod dns;
 mod http3;

@@ -253,6 +253,21 @@ where
             let used = request.headers().get("alt-used").map(|value| value.to_str().unwrap().to_owned());
             respond(StatusCode::OK, used.unwrap_or_else(|| "none".to_owned()))
         }
+        #[cfg(feature = "decompression")]
+        "/coded" => {
+            let plain = "zip ".repeat(10_000);
+            let asked = request.headers().get("accept-encoding");
+            match asked.is_some_and(|asked| asked.to_str().unwrap().contains("gzip")) {
+                true => coded(&plain),
+                false => respond(StatusCode::OK, plain),
+            }
+        }
+        #[cfg(feature = "decompression")]
+        "/miscoded" => {
+            let mut response = respond(StatusCode::OK, "as it is".to_owned());
+            response.headers_mut().insert("content-encoding", "gzip".parse().unwrap());
+            response
+        }
         "/redirect" => {
             let mut response = respond(StatusCode::FOUND, "elsewhere".to_owned());
             response.headers_mut().insert(LOCATION, "/echo".parse().unwrap());
@@ -304,6 +319,14 @@ fn tagged(headers: &http::HeaderMap) -> Response<Full<Bytes>> {
 
 /// The entity tag of `/tagged`.
 const TAG: &str = "\"a tag\"";
+
+#[cfg(feature = "decompression")]
+fn coded(plain: &str) -> Response<Full<Bytes>> {
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut gzip, plain.as_bytes()).unwrap();
+    let response = Response::builder().header("content-encoding", "gzip");
+    response.body(Full::new(gzip.finish().unwrap().into())).unwrap()
+}
 
 /// A proxy that makes tunnels and fetches plain URLs.
 pub(crate) struct Proxy {
