@@ -2,7 +2,10 @@
 //! against one another.
 //!
 //! They are a workspace of their own, because members of ours would see the features that other members have switched
-//! on. Its lock file is a copy of ours and its target folder is ours: outside crates are the same.
+//! on. Its lock file follows ours (`lock`) and its target folder is ours: outside crates are the same.
+
+mod lock;
+mod services;
 
 use crate::peers::process::Process;
 use crate::shell::{self, cargo};
@@ -37,8 +40,7 @@ fn build() -> Result<PathBuf, String> {
     let (root, folder) = (shell::root(), shell::root().join(FOLDER));
     short(&folder.join("src/bin"))?;
     shell::run(cargo().args(["fmt", "--check"]).current_dir(&folder))?;
-    std::fs::copy(root.join("Cargo.lock"), folder.join("Cargo.lock"))
-        .map_err(|error| format!("Cargo.lock: {error}"))?;
+    lock::follow(&root.join("Cargo.lock"), &folder.join("Cargo.lock"))?;
     let target = shell::target_dir()?;
     let [option, profile] = shell::profile();
     let mut build = cargo();
@@ -111,6 +113,17 @@ fn talk(built: &Path, folder: &Path) -> Result<(), String> {
     let answer = output("own_data_path", &[&authority, &address])?;
     let lost = answer.strip_prefix("200 OK\n").and_then(|rest| rest.split(' ').next()?.parse().ok());
     expect(lost.is_some_and(|lost: u64| lost > 0), "own_data_path", &answer)?;
+
+    let identity = data.join("godwit");
+    services::Stage {
+        start: &start,
+        output: &output,
+        authority: &authority,
+        identity: &identity,
+        site: &folder.join("site"),
+        proxy: &proxy,
+    }
+    .play()?;
 
     let ended = front.interrupt(LIMIT)?;
     expect(ended.status.success() && ended.output.ends_with("served\n"), "front_door", &ended.story)
