@@ -14,6 +14,7 @@ mod features;
 mod flood;
 mod fuzz;
 mod gate;
+mod grpc;
 mod history;
 mod interop;
 mod models;
@@ -80,6 +81,7 @@ usage: cargo xtask COMMAND
   fuzz [TARGETS] [--seconds N] [--seed N] [--minimise]
                     the fuzz targets under libFuzzer, N seconds each (30), with their executions as a table; --minimise
                     takes what runs have found into the checked-in corpus, as far as it adds to it
+  grpc              the tests of examples/grpc: services and clients of tonic on Godwit
   outside           the programs of examples/outside, built on what the libraries show and run against one another
   python [--wheel DIR]
                     the Python package: its wheel, built and installed into an environment of its own, and its tests there;
@@ -123,6 +125,7 @@ fn main() -> ExitCode {
         ["defences", words @ ..] => defences::run(words),
         ["flood", words @ ..] => flood::run(words),
         ["fuzz", words @ ..] => fuzz::run(words),
+        ["grpc"] => grpc::test(),
         ["outside"] => outside::run(),
         ["profile", words @ ..] => profile::run(words),
         ["python", words @ ..] => python::run(words),

@@ -10,7 +10,9 @@
 
 use crate::peers::install::Installed;
 use crate::shell::{self, cargo};
-use crate::{check, dist, features, fuzz, gate, interop, models, outside, peers, python, toolchains, wan};
+use crate::{
+    check, dist, features, fuzz, gate, grpc, interop, models, outside, peers, python, toolchains, wan,
+};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Instant;
@@ -59,6 +61,7 @@ fn builds(stages: &Stages, tier: Tier) -> Result<(), String> {
         stages.run("emulated networks", || wan::compare(wan::Scope::All))?;
         stages.run("shortened networks", || wan::compare(wan::Scope::Lengths))?;
         stages.run("models of threads", models::run)?;
+        stages.run("gRPC", grpc::test)?;
         stages.run("Python package", python::test)?;
         stages.run("features", features::test)?;
         stages.run("oldest compiler", toolchains::oldest)?;

@@ -18,6 +18,8 @@ use http_body_util::BodyExt;
 use http_body_util::combinators::UnsyncBoxBody;
 use tokio::sync::mpsc;
 
+use crate::give_up::{GiveUp, GivenUp};
+
 /// Any error, as bodies have them.
 pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -111,7 +113,7 @@ impl BodySource {
                 None => return Err(io::Error::other("the body can be sent once, and it has been")),
             },
         };
-        Ok(RequestBody { kind, fault: Fault::default() })
+        Ok(RequestBody { kind, fault: Fault::default(), given_up: None })
     }
 }
 
@@ -154,6 +156,8 @@ impl From<&'static str> for BodySource {
 pub(crate) struct RequestBody {
     kind: Kind,
     fault: Fault,
+    /// It ends when this is so.
+    given_up: Option<GivenUp>,
 }
 
 /// Why a body could not be read to its end: set by then, as the exchange is only told that it failed.
@@ -175,6 +179,16 @@ impl RequestBody {
     /// Where a failure to read will be noted.
     pub(crate) fn fault(&self) -> Fault {
         Arc::clone(&self.fault)
+    }
+
+    /// Has a body that somebody else produces end when what is returned is dropped.
+    pub(crate) fn until_given_up(&mut self) -> Option<GiveUp> {
+        if !matches!(self.kind, Kind::Stream(_) | Kind::Pipe(_)) {
+            return None;
+        }
+        let (give_up, given_up) = GiveUp::new();
+        self.given_up = Some(given_up);
+        Some(give_up)
     }
 
     /// Its length in bytes, where it is known beforehand. `None` also where there is no body at all.
@@ -248,12 +262,18 @@ fn read_piece(from: &mut impl Read, max: usize) -> io::Result<Bytes> {
 
 impl Body for RequestBody {
     type Data = Bytes;
-    type Error = io::Error;
+    type Error = BoxError;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        if let Some(given_up) = &mut self.given_up
+            && let Poll::Ready(error) = given_up.poll(cx)
+        {
+            self.given_up = None;
+            return Poll::Ready(Some(Err(error.into())));
+        }
         let piece = match &mut self.kind {
             Kind::None => None,
             Kind::Stream(body) => {
@@ -261,7 +281,7 @@ impl Body for RequestBody {
                 if let Some(Err(error)) = &frame {
                     let _ = self.fault.set(error.to_string());
                 }
-                return Poll::Ready(frame.map(|frame| frame.map_err(io::Error::other)));
+                return Poll::Ready(frame);
             }
             Kind::Bytes(bytes) => bytes.take().filter(|bytes| !bytes.is_empty()).map(Ok),
             Kind::File { file, remaining } => next_piece(file, remaining),
@@ -270,7 +290,7 @@ impl Body for RequestBody {
         if let Some(Err(error)) = &piece {
             let _ = self.fault.set(plain_error(error));
         }
-        Poll::Ready(piece.map(|piece| piece.map(Frame::data)))
+        Poll::Ready(piece.map(|piece| Ok(Frame::data(piece?))))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -295,7 +315,7 @@ impl Body for RequestBody {
 mod tests {
     use super::*;
 
-    fn collect(body: RequestBody) -> io::Result<Vec<u8>> {
+    fn collect(body: RequestBody) -> Result<Vec<u8>, BoxError> {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async { Ok(body.collect().await?.to_bytes().to_vec()) })
     }
@@ -337,7 +357,7 @@ mod tests {
     fn pipes_are_read_by_a_thread() {
         let contents = vec![9; 3 * PIECE + 1];
         let kind = Kind::pipe(io::Cursor::new(contents.clone()));
-        let pipe = RequestBody { kind, fault: Fault::default() };
+        let pipe = RequestBody { kind, fault: Fault::default(), given_up: None };
         assert_eq!(pipe.length(), None);
         assert_eq!(collect(pipe).unwrap(), contents);
     }

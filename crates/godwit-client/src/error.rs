@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::session::ExchangeError;
 use crate::trust::RefusedCertificate;
 use godwit_text::{plain_error, shell_word, size};
 
@@ -19,7 +20,11 @@ pub struct Error {
     whole_origin: bool,
     tried: Arc<[Tried]>,
     certificate: Option<Arc<RefusedCertificate>>,
+    cause: Option<Cause>,
 }
+
+/// What an error comes from: of a connection, or of the body that was to be sent.
+type Cause = Arc<dyn std::error::Error + Send + Sync>;
 
 /// An address that was tried, and gave no connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -141,7 +146,13 @@ impl Error {
             whole_origin: false,
             tried: Arc::default(),
             certificate: None,
+            cause: None,
         }
+    }
+
+    /// With the error that it explains.
+    pub(crate) fn caused_by(self, error: ExchangeError) -> Error {
+        Error { cause: error.into_cause(), ..self }
     }
 
     /// Something about the server that all its URLs share.
@@ -260,7 +271,13 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {}
+/// The source of an exchange's failure is the error of the protocol that was used: [`godwit::http3::Error`], or one of
+/// `hyper`.
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.cause.as_deref().map(|cause| cause as _)
+    }
+}
 
 /// `10 s`, `2.5 s`.
 pub(crate) fn seconds(duration: Duration) -> String {

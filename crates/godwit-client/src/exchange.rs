@@ -174,7 +174,7 @@ impl Exchanges {
                     // A connection that is there in vain a second time is no accident.
                     let once_more = lost && (!was_lost || http3.is_some() && is_auto);
                     if !again || !(once_more || error.is_unprocessed()) {
-                        let error = explain::exchange(&error);
+                        let error = explain::exchange(error);
                         return Err(match proxy {
                             Some(proxy) => error.through(proxy),
                             None => error,

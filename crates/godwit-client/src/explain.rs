@@ -254,16 +254,21 @@ fn unknown_issuer(facts: Option<&Facts>) -> String {
 }
 
 /// A request that failed on an established connection.
-pub(crate) fn exchange(error: &ExchangeError) -> Error {
-    let text = match error {
+pub(crate) fn exchange(error: ExchangeError) -> Error {
+    let text = exchange_text(&error);
+    Error::new(ErrorKind::Exchange, text).caused_by(error)
+}
+
+/// The same as a sentence.
+pub(crate) fn exchange_text(error: &ExchangeError) -> String {
+    match error {
         ExchangeError::Http3(error) => http3_exchange(error),
         ExchangeError::Tcp { error, .. } => tcp_exchange(error),
         ExchangeError::TooManyInterim => too_many_interim(),
         ExchangeError::Coding(problem) => format!(
             "the body is not coded as its Content-Encoding says: {problem}; ask for it without codings, or ask the server's operator"
         ),
-    };
-    Error::new(ErrorKind::Exchange, text)
+    }
 }
 
 fn too_many_interim() -> String {

@@ -71,6 +71,8 @@ mod exchange;
 #[cfg(feature = "client")]
 mod explain;
 #[cfg(feature = "client")]
+mod give_up;
+#[cfg(feature = "client")]
 mod lifeline;
 #[cfg(feature = "client")]
 mod memory;

@@ -124,7 +124,7 @@ impl HttpBody for Body {
     ) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
         match Pin::new(&mut self.from).poll_frame(cx) {
             Poll::Ready(frame) => {
-                return Poll::Ready(frame.map(|frame| frame.map_err(|error| explain::exchange(&error))));
+                return Poll::Ready(frame.map(|frame| frame.map_err(explain::exchange)));
             }
             Poll::Pending => {}
         }

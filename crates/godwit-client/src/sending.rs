@@ -32,7 +32,7 @@ pub(crate) async fn send_once(
     let response = session.send(request).await;
     // The exchange is only told that it failed, the fault says why.
     response.map_err(|error| match fault.get() {
-        Some(fault) => unreadable(fault),
+        Some(fault) => Failed::Here(self::unreadable(hop, fault).caused_by(error)),
         None => Failed::Exchange(error),
     })
 }

@@ -14,6 +14,8 @@ pub(crate) enum Peer {
     Aioquic,
     Caddy,
     Chromium,
+    /// grpc-go.
+    GrpcGo,
     /// The `msquic` crate on our own library.
     Msquic,
     Nginx,
@@ -25,10 +27,13 @@ pub(crate) enum Peer {
     Quinn,
     /// For the interop runner's cases only.
     S2n,
+    /// tonic on Godwit.
+    Tonic,
 }
 
-const ALL: [Peer; 8] = [
+const ALL: [Peer; 10] = [
     Peer::QuicGo,
+    Peer::GrpcGo,
     Peer::Pebble,
     Peer::Aioquic,
     Peer::Quinn,
@@ -36,6 +41,7 @@ const ALL: [Peer; 8] = [
     Peer::Chromium,
     Peer::Nginx,
     Peer::Caddy,
+    Peer::Tonic,
 ];
 /// Under which names browsers of the Chromium family are installed.
 const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
@@ -46,6 +52,7 @@ impl Peer {
             Peer::Aioquic => "aioquic",
             Peer::Caddy => "Caddy",
             Peer::Chromium => "Chromium",
+            Peer::GrpcGo => "grpc-go",
             Peer::Msquic => "msquic",
             Peer::Nginx => "nginx",
             Peer::Pebble => "Pebble",
@@ -53,6 +60,7 @@ impl Peer {
             Peer::QuicGo => "quic-go",
             Peer::Quinn => "quinn",
             Peer::S2n => "s2n-quic",
+            Peer::Tonic => "tonic",
         }
     }
 
@@ -62,13 +70,15 @@ impl Peer {
             Peer::Aioquic => self.script("peer.py"),
             Peer::Chromium => self.script("chromium.mjs"),
             Peer::Caddy => Command::new("caddy"),
+            Peer::GrpcGo => Command::new(go_program("grpc-go-peer")),
             Peer::Msquic => Command::new(msquic_program()),
             Peer::Nginx => Command::new("nginx"),
             Peer::Pebble => Command::new(pebble_program("pebble")),
             Peer::Quiche => Command::new(quiche_target().join("release/peer-quiche")),
-            Peer::QuicGo => Command::new(quic_go_program()),
+            Peer::QuicGo => Command::new(go_program("quic-go-peer")),
             Peer::Quinn => Command::new(quinn_program()),
             Peer::S2n => Command::new(s2n_target().join("release/peer-s2n")),
+            Peer::Tonic => Command::new(tonic_program()),
         }
     }
 
@@ -88,13 +98,15 @@ impl Peer {
             Peer::Aioquic => install_aioquic(),
             Peer::Caddy => from_debian(&["caddy"], "caddy").map(drop),
             Peer::Chromium => install_playwright(),
+            Peer::GrpcGo => install_go("grpc", "grpc-go-peer"),
             Peer::Msquic => install_msquic(),
             Peer::Nginx => from_debian(&["nginx"], "nginx-light").map(drop),
             Peer::Pebble => install_pebble(),
             Peer::Quiche => install_quiche(),
-            Peer::QuicGo => install_quic_go(),
+            Peer::QuicGo => install_go("go", "quic-go-peer"),
             Peer::Quinn => build_rust_as(shell::profile()[1], "rust", quinn_target()),
             Peer::S2n => build_rust("s2n", s2n_target()),
+            Peer::Tonic => install_tonic(),
         }
     }
 }
@@ -165,8 +177,8 @@ fn venv() -> PathBuf {
     peers().join(".cache/venv")
 }
 
-fn quic_go_program() -> PathBuf {
-    peers().join(".cache/bin/quic-go-peer")
+fn go_program(name: &str) -> PathBuf {
+    peers().join(".cache/bin").join(name)
 }
 
 fn msquic_target() -> PathBuf {
@@ -213,11 +225,20 @@ fn install_msquic() -> Result<(), String> {
 }
 
 /// The Go tool has a cache of its own: building again costs nothing.
-fn install_quic_go() -> Result<(), String> {
+fn install_go(folder: &str, program: &str) -> Result<(), String> {
     needs("go", "the Go toolchain")?;
     let mut build = Command::new("go");
-    build.args(["build", "-o"]).arg(quic_go_program()).arg(".").current_dir(peers().join("go"));
+    build.args(["build", "-o"]).arg(go_program(program)).arg(".").current_dir(peers().join(folder));
     shell::run(&mut build)
+}
+
+/// Godwit is half of it: it is built as our tests are.
+fn install_tonic() -> Result<(), String> {
+    shell::run(crate::grpc::command("build").arg("--bins"))
+}
+
+fn tonic_program() -> PathBuf {
+    shell::programs_of(shell::profile()[1]).unwrap_or_else(|_| quinn_target()).join("grpc_peer")
 }
 
 /// As it comes, at the version in `peers/acme`.
@@ -251,8 +272,8 @@ pub(crate) fn build_for_figures(folder: &str) -> Result<PathBuf, String> {
 
 /// quic-go's program.
 pub(crate) fn build_quic_go() -> Result<PathBuf, String> {
-    install_quic_go()?;
-    Ok(quic_go_program())
+    install_go("go", "quic-go-peer")?;
+    Ok(go_program("quic-go-peer"))
 }
 
 /// The program of a folder that is a workspace of its own.

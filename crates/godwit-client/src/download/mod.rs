@@ -415,7 +415,10 @@ impl Transfer<'_> {
 fn broken_off(error: &ExchangeError, begun: u64, got: u64, expected: Option<u64>) -> Error {
     let of = expected.map(|expected| format!(" of {}", begun.saturating_add(expected))).unwrap_or_default();
     let got = begun.saturating_add(got);
-    Error::new(ErrorKind::Exchange, format!("broken off after {got}{of} bytes: {}", explain::exchange(error)))
+    Error::new(
+        ErrorKind::Exchange,
+        format!("broken off after {got}{of} bytes: {}", explain::exchange_text(error)),
+    )
 }
 
 /// The next piece of the body. While there is none, what has come is made visible.

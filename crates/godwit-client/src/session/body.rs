@@ -10,6 +10,7 @@ use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 
 use super::error::ExchangeError;
+use crate::give_up::GiveUp;
 use crate::route::Route;
 use crate::usage::InUse;
 use crate::vigil::Watched;
@@ -42,6 +43,8 @@ pub(crate) struct ResponseBody {
     watched: Option<Watched>,
     /// What it falls back on.
     fallback: Option<Box<dyn Fallback>>,
+    /// Over HTTP/2: the request goes on by itself, unless its response is not wanted any more.
+    give_up: Option<GiveUp>,
 }
 
 #[derive(Debug)]
@@ -52,11 +55,16 @@ enum Source {
 
 impl ResponseBody {
     pub(super) fn over_http3(body: http3::Body) -> ResponseBody {
-        ResponseBody { from: Source::Http3(body), in_use: None, watched: None, fallback: None }
+        ResponseBody { from: Source::Http3(body), in_use: None, watched: None, fallback: None, give_up: None }
     }
 
     pub(super) fn over_tcp(body: Incoming) -> ResponseBody {
-        ResponseBody { from: Source::Tcp(body), in_use: None, watched: None, fallback: None }
+        ResponseBody { from: Source::Tcp(body), in_use: None, watched: None, fallback: None, give_up: None }
+    }
+
+    pub(super) fn over_http2(body: Incoming, give_up: Option<GiveUp>) -> ResponseBody {
+        let give_up = give_up.and_then(|give_up| give_up.unless(body.is_end_stream()));
+        ResponseBody { give_up, ..ResponseBody::over_tcp(body) }
     }
 
     /// For as long as it is there, its request is under way.
@@ -117,8 +125,13 @@ impl Body for ResponseBody {
     ) -> Poll<Option<Result<Frame<Bytes>, ExchangeError>>> {
         let body = self.get_mut();
         let polled = body.poll_on(cx);
-        if matches!(polled, Poll::Ready(None | Some(Err(_)))) {
+        let over = matches!(polled, Poll::Ready(None | Some(Err(_))));
+        if over {
             (body.in_use, body.watched, body.fallback) = (None, None, None);
+        }
+        if polled.is_ready() && body.give_up.is_some() {
+            let over = over || body.is_end_stream();
+            body.give_up = body.give_up.take().and_then(|give_up| give_up.unless(over));
         }
         polled
     }

@@ -1,6 +1,7 @@
 //! Why an exchange failed, and whether its request may be sent again.
 
 use std::io;
+use std::sync::Arc;
 
 use godwit::http3;
 use http::Method;
@@ -33,6 +34,15 @@ impl ExchangeError {
     pub(super) fn tcp(error: hyper::Error, unsent: bool) -> ExchangeError {
         let unprocessed = unsent || is_refused(&error);
         ExchangeError::Tcp { error, unprocessed }
+    }
+
+    /// The error of the protocol.
+    pub(crate) fn into_cause(self) -> Option<Arc<dyn std::error::Error + Send + Sync>> {
+        match self {
+            ExchangeError::Http3(error) => Some(Arc::new(error)),
+            ExchangeError::Tcp { error, .. } => Some(Arc::new(error)),
+            ExchangeError::TooManyInterim | ExchangeError::Coding(_) => None,
+        }
     }
 
     /// Whether it is the way to the server that failed. A server that closes in the midst of a response has had a reason.

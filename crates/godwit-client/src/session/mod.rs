@@ -95,6 +95,7 @@ impl Session {
             }
             Session::Http2(mut sender, _) => {
                 *request.version_mut() = Version::HTTP_2;
+                let give_up = request.body_mut().until_given_up();
                 let response = match sender.ready().await {
                     Ok(()) => sender.try_send_request(request).await.map_err(|mut error| {
                         let unsent = error.take_message().is_some();
@@ -102,7 +103,7 @@ impl Session {
                     }),
                     Err(error) => Err(ExchangeError::tcp(error, true)),
                 };
-                Ok(response?.map(ResponseBody::over_tcp))
+                Ok(response?.map(|body| ResponseBody::over_http2(body, give_up)))
             }
             Session::Http3 { client, alt_used, .. } => {
                 alt_used.and_then(|value| request.headers_mut().insert(ALT_USED, value));

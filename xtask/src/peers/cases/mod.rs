@@ -4,6 +4,7 @@ mod acme;
 mod behind;
 mod chromium;
 mod fetching;
+mod grpc;
 mod http3;
 mod load;
 mod msquic;
@@ -75,6 +76,7 @@ pub(crate) fn all() -> Vec<Case> {
         acme::cases(),
         http3::cases(),
         proxy::cases(),
+        grpc::cases(),
         load::cases(),
         behind::cases(),
         chromium::cases(),
