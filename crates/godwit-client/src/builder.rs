@@ -47,6 +47,7 @@ pub struct ClientBuilder {
     #[cfg(feature = "dns")]
     dns: Dns,
     resolution_delay: Duration,
+    encrypted_client_hello: bool,
 }
 
 #[derive(Debug, Default)]
@@ -163,6 +164,7 @@ impl Default for ClientBuilder {
             #[cfg(feature = "dns")]
             dns: Dns::default(),
             resolution_delay: RESOLUTION_DELAY,
+            encrypted_client_hello: true,
         }
     }
 }
@@ -250,6 +252,14 @@ impl ClientBuilder {
     #[cfg(feature = "dns")]
     pub fn resolution_delay(self, limit: Duration) -> ClientBuilder {
         ClientBuilder { resolution_delay: limit, ..self }
+    }
+
+    /// Whether the name of a server whose HTTPS record tells how is encrypted in the handshake (Encrypted Client Hello, RFC
+    /// 9849), over TCP and over QUIC. It is of use where the question to DNS is encrypted too
+    /// ([`ClientBuilder::dns_over_https`]). Default true, with aws-lc-rs; ring cannot.
+    #[cfg(feature = "dns")]
+    pub fn encrypted_client_hello(self, encrypted: bool) -> ClientBuilder {
+        ClientBuilder { encrypted_client_hello: encrypted, ..self }
     }
 
     /// Asks this name server, in place of what the system does (`/etc/hosts` included).
@@ -371,6 +381,7 @@ impl ClientBuilder {
             early_data: self.early_data,
             names,
             resolution_delay: self.resolution_delay,
+            encrypted_client_hello: self.encrypted_client_hello,
         });
         Ok(Client::new(network, self.defaults))
     }

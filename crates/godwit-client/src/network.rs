@@ -22,7 +22,7 @@ use crate::memory::{Memory, NetworkId};
 use crate::names::{Names, Places, Said};
 use crate::proxy::{Proxies, Proxy};
 use crate::target::Origin;
-use crate::trust::{Refused, Trust};
+use crate::trust::{Refused, Trust, ech};
 
 /// How long addresses are believed: the system does not say for how long they hold.
 const ADDRESSES_HOLD: Duration = Duration::from_secs(60);
@@ -47,6 +47,7 @@ pub(crate) struct Network {
     resolution_delay: Duration,
     /// When connections last moved to another port.
     new_port: Mutex<Option<Instant>>,
+    encrypted_client_hello: bool,
 }
 
 /// What a [`Network`] is made with.
@@ -65,6 +66,8 @@ pub(crate) struct NetworkOptions {
     pub(crate) names: Names,
     /// How long addresses wait for records.
     pub(crate) resolution_delay: Duration,
+    /// The names of servers are encrypted where their records say how.
+    pub(crate) encrypted_client_hello: bool,
 }
 
 /// Where a server is.
@@ -102,6 +105,8 @@ pub(crate) struct Connected<T> {
 pub(crate) struct ConnectFailure {
     pub(crate) error: Error,
     pub(crate) blame: Blame,
+    /// The server has rejected Encrypted Client Hello: the list to try again with, empty if it is to be without.
+    pub(crate) retry: Option<Vec<u8>>,
 }
 
 impl Network {
@@ -117,6 +122,7 @@ impl Network {
             proxies,
             names,
             resolution_delay,
+            encrypted_client_hello,
         } = options;
         Network {
             trust,
@@ -131,6 +137,7 @@ impl Network {
             proxies,
             names,
             resolution_delay,
+            encrypted_client_hello,
             new_port: Mutex::default(),
         }
     }
@@ -207,6 +214,11 @@ impl Network {
         Ok(Found { addresses, tcp, said, dns, at: begun, network })
     }
 
+    /// The list of keys by which the name of `origin` is encrypted.
+    fn encryption(&self, origin: &Origin, for_http3: bool) -> Option<Vec<u8>> {
+        self.names.encryption(origin, for_http3).filter(|_| self.encrypted_client_hello)
+    }
+
     /// How long addresses wait for records: not at all where the last question had no answer in time.
     fn patience(&self, here: &NetworkId) -> Duration {
         let mut memory = self.memory();
@@ -228,8 +240,32 @@ impl Network {
         evidence: &Arc<Evidence>,
         rtt: Option<Duration>,
     ) -> Result<Connected<Client>, ConnectFailure> {
+        let list = self.encryption(origin, true);
+        let came = self.http3_with(list.as_deref(), origin, addresses, rtt, evidence).await;
+        match came {
+            Err(ConnectFailure { retry: Some(retry), .. }) if list.is_some() => {
+                self.http3_with(Some(&retry), origin, addresses, rtt, evidence).await
+            }
+            came => came,
+        }
+    }
+
+    /// The same, with the name encrypted by a key of this list, if one can be used.
+    async fn http3_with(
+        &self,
+        list: Option<&[u8]>,
+        origin: &Origin,
+        addresses: &[SocketAddr],
+        rtt: Option<Duration>,
+        evidence: &Arc<Evidence>,
+    ) -> Result<Connected<Client>, ConnectFailure> {
         let (config, refused) = self.trust.quic();
-        let config = self.configure(config, addresses, rtt).map_err(|error| unprepared(&error))?;
+        let config = match list.and_then(|list| self.trust.quic_encrypted(list, &refused)) {
+            // A session from before would tell who is meant: there is none.
+            Some(config) => self.configure(config, &[], rtt),
+            None => self.configure(config, addresses, rtt),
+        };
+        let config = config.map_err(|error| unprepared(&error))?;
         let attempt = |address| {
             let endpoint = self.endpoint(address);
             quic::handshake(endpoint, config.clone(), address, origin.host.clone(), Arc::clone(evidence))
@@ -248,8 +284,27 @@ impl Network {
         addresses: &[SocketAddr],
         offer: Offer,
     ) -> Result<Connected<TcpLink>, ConnectFailure> {
+        let list = self.encryption(origin, false);
+        let came = self.tcp_with(list.as_deref(), origin, addresses, offer).await;
+        match came {
+            Err(ConnectFailure { retry: Some(retry), .. }) if list.is_some() => {
+                self.tcp_with(Some(&retry), origin, addresses, offer).await
+            }
+            came => came,
+        }
+    }
+
+    /// The same, with the name encrypted by a key of this list, if one can be used.
+    async fn tcp_with(
+        &self,
+        list: Option<&[u8]>,
+        origin: &Origin,
+        addresses: &[SocketAddr],
+        offer: Offer,
+    ) -> Result<Connected<TcpLink>, ConnectFailure> {
         let (tls, refused) = self.trust.tls(offer.alpn()).map_err(|error| unprepared(&error))?;
-        let tls = origin.secure.then(|| Arc::new(tls));
+        let encrypted = list.and_then(|list| self.trust.tls_encrypted(offer.alpn(), list, &refused));
+        let tls = origin.secure.then(|| Arc::new(encrypted.unwrap_or(tls)));
         let proxy = self.proxy(origin);
         let tunnel = proxy
             .filter(|_| origin.secure)
@@ -306,9 +361,10 @@ impl Network {
             text: explain(Some(*address), refusal).text().to_owned(),
         });
         let tried = tried.collect();
+        let retry = refusals.iter().find_map(|(_, refusal)| refusal.tls().and_then(ech::retry));
         let (address, refusal) = most_telling(refusals, silent());
         let error = explain(address, &refusal).having_tried(tried);
-        Err(ConnectFailure { error, blame: refusal.blame() })
+        Err(ConnectFailure { error, blame: refusal.blame(), retry })
     }
 
     /// Has the connections over UDP in the family of `remote` try another port, as those of one have fallen silent: what is
@@ -379,5 +435,5 @@ impl Network {
 
 fn unprepared(error: &dyn std::error::Error) -> ConnectFailure {
     let error = Error::of_origin(ErrorKind::Connect, format!("cannot prepare a connection: {error}"));
-    ConnectFailure { error, blame: Blame::Here }
+    ConnectFailure { error, blame: Blame::Here, retry: None }
 }

@@ -131,7 +131,9 @@ impl Attempt {
                     Some(addresses) => addresses,
                     None => {
                         let found = network.find(&origin, &alternative.host, alternative.port).await;
-                        found.map_err(|error| ConnectFailure { error, blame: Blame::Server })?.addresses
+                        found
+                            .map_err(|error| ConnectFailure { error, blame: Blame::Server, retry: None })?
+                            .addresses
                     }
                 };
                 network.http3(&origin, &addresses, &evidence, rtt).await
@@ -167,7 +169,7 @@ impl Attempt {
                 std::panic::resume_unwind(error.into_panic());
             }
             let error = Error::of_origin(ErrorKind::Connect, "the attempt to use QUIC was given up");
-            Err(ConnectFailure { error, blame: Blame::Here })
+            Err(ConnectFailure { error, blame: Blame::Here, retry: None })
         })
     }
 }

@@ -750,6 +750,7 @@ mod tests {
             proxies: Proxies::default(),
             names: Names::default(),
             resolution_delay: Duration::ZERO,
+            encrypted_client_hello: false,
         })
     }
 

@@ -224,6 +224,10 @@ pub(super) struct NetworkArguments {
     #[arg(long)]
     pub(super) no_https_records: bool,
 
+    /// Do not encrypt the name of the server in the handshake (ECH), also where its HTTPS record says how
+    #[arg(long)]
+    pub(super) no_ech: bool,
+
     /// Use IPv4 only
     #[arg(short = '4', long, conflicts_with = "ipv6")]
     pub(super) ipv4: bool,

@@ -87,7 +87,7 @@ fn client(arguments: &Arguments) -> Result<Client, Failure> {
     if let Some(url) = &network.doh_url {
         builder = builder.dns_over_https(url);
     }
-    builder = builder.https_records(!network.no_https_records);
+    builder = builder.https_records(!network.no_https_records).encrypted_client_hello(!network.no_ech);
     if network.insecure {
         builder = builder.danger_accept_any_certificate();
     }

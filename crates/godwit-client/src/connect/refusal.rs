@@ -73,6 +73,15 @@ impl Refusal {
         }
     }
 
+    /// The error of TLS, if it is one.
+    pub(crate) fn tls(&self) -> Option<&TlsError> {
+        match self {
+            Refusal::Tls(error) => find(error),
+            Refusal::Quic(error) => error.tls(),
+            _ => None,
+        }
+    }
+
     /// What came of an address where this happened; over UDP something may have come back.
     pub(crate) fn outcome(&self, is_heard: bool) -> TriedOutcome {
         match self {

@@ -64,6 +64,7 @@ impl DnsOverHttps {
             proxies,
             names: Names::new(None, None, pinned, family),
             resolution_delay: Duration::ZERO,
+            encrypted_client_hello: false,
         });
         let defaults = Defaults {
             versions: Versions::Auto,

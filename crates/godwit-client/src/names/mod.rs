@@ -115,6 +115,13 @@ impl Names {
         self.records.as_ref().filter(|_| self.asks_about(origin))?.known(&origin.host, origin.port)
     }
 
+    /// With which list of keys the record of `origin` wants its name encrypted, over TCP or for HTTP/3.
+    pub(crate) fn encryption(&self, origin: &Origin, for_http3: bool) -> Option<Vec<u8>> {
+        let said = self.known(origin)?;
+        let wanted = |service: &&Service| if for_http3 { service.has_http3() } else { service.has_tcp() };
+        said.services().iter().find(wanted)?.ech.clone()
+    }
+
     /// Whether somebody has answered questions for records since this was asked last.
     pub(crate) fn take_heard(&self) -> bool {
         self.records.as_ref().is_some_and(|records| records.take_heard())

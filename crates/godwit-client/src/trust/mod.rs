@@ -3,6 +3,8 @@
 
 mod anybody;
 mod compression;
+#[cfg(feature = "client")]
+pub(crate) mod ech;
 mod facts;
 mod named;
 mod roots;

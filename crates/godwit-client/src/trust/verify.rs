@@ -12,6 +12,7 @@ use rustls::pki_types::CertificateDer;
 
 use super::anybody::Anybody;
 use super::compression::decompressors;
+use super::ech;
 use super::facts::Facts;
 use super::roots::Roots;
 
@@ -39,14 +40,19 @@ impl Trust {
     /// Settings for QUIC to one server, and who tells afterwards what was wrong with its certificate.
     pub(crate) fn quic(&self) -> (godwit::ClientConfigBuilder, Arc<Refused>) {
         let refused = Arc::new(Refused::default());
-        let config = match self {
-            Trust::Anybody => godwit::ClientConfig::verified_by(Arc::new(Anybody::new(crypto_provider()))),
-            Trust::Verifier(verifier) => {
-                godwit::ClientConfig::verified_by(Remembering::verifier(verifier, &refused))
-            }
-        };
+        let config = godwit::ClientConfig::verified_by(self.verifier(&refused));
         let config = config.certificate_decompressors(decompressors());
         (config.key_log(key_log()), refused)
+    }
+
+    /// The same with Encrypted Client Hello by this list; `None`: nothing in it can be used.
+    pub(crate) fn quic_encrypted(
+        &self,
+        list: &[u8],
+        refused: &Arc<Refused>,
+    ) -> Option<godwit::ClientConfigBuilder> {
+        let tls = self.encrypted(list, refused)?;
+        Some(godwit::ClientConfig::from_rustls(tls))
     }
 
     /// The same for TLS over TCP, with the application protocols to offer.
@@ -55,19 +61,43 @@ impl Trust {
         alpn: Vec<Vec<u8>>,
     ) -> Result<(rustls::ClientConfig, Arc<Refused>), rustls::Error> {
         let refused = Arc::new(Refused::default());
-        let verifier: Arc<dyn ServerCertVerifier> = match self {
-            Trust::Anybody => Arc::new(Anybody::new(crypto_provider())),
-            Trust::Verifier(verifier) => Remembering::verifier(verifier, &refused),
-        };
         let mut tls = rustls::ClientConfig::builder_with_provider(crypto_provider())
             .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])?
             .dangerous()
-            .with_custom_certificate_verifier(verifier)
+            .with_custom_certificate_verifier(self.verifier(&refused))
             .with_no_client_auth();
         tls.alpn_protocols = alpn;
         tls.cert_decompressors = decompressors();
         tls.key_log = key_log();
         Ok((tls, refused))
+    }
+
+    /// The same with Encrypted Client Hello by this list; `None`: nothing in it can be used.
+    pub(crate) fn tls_encrypted(
+        &self,
+        alpn: Vec<Vec<u8>>,
+        list: &[u8],
+        refused: &Arc<Refused>,
+    ) -> Option<rustls::ClientConfig> {
+        let mut tls = self.encrypted(list, refused)?;
+        tls.alpn_protocols = alpn;
+        Some(tls)
+    }
+
+    fn encrypted(&self, list: &[u8], refused: &Arc<Refused>) -> Option<rustls::ClientConfig> {
+        let builder = rustls::ClientConfig::builder_with_provider(crypto_provider());
+        let builder = builder.with_ech(ech::mode(list)?).ok()?.dangerous();
+        let mut tls = builder.with_custom_certificate_verifier(self.verifier(refused)).with_no_client_auth();
+        tls.cert_decompressors = decompressors();
+        tls.key_log = key_log();
+        Some(tls)
+    }
+
+    fn verifier(&self, refused: &Arc<Refused>) -> Arc<dyn ServerCertVerifier> {
+        match self {
+            Trust::Anybody => Arc::new(Anybody::new(crypto_provider())),
+            Trust::Verifier(verifier) => Remembering::verifier(verifier, refused),
+        }
     }
 }
 
