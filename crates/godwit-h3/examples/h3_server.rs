@@ -66,6 +66,8 @@ async fn serve(
 
 async fn answer(resolver: Resolver, folder: Option<&Path>) -> Result<(), Failure> {
     let (request, mut stream) = resolver.resolve_request().await?;
+    // What is dropped before its end is stopped, which the client may take for an error.
+    while stream.recv_data().await?.is_some() {}
     let file = match folder {
         Some(folder) => find(folder, request.uri().path()).await,
         None => None,

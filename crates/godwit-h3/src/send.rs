@@ -2,6 +2,7 @@
 
 use crate::error::{code, known, misused, of_writing, stream_id};
 use bytes::{Buf, Bytes};
+use godwit::WriteError;
 use h3::error::Code;
 use h3::quic::{self, StreamErrorIncoming, StreamId, WriteBuf};
 use std::task::{Context, Poll, ready};
@@ -68,7 +69,11 @@ impl<B: Buf> quic::SendStream<B> for SendStream<B> {
     fn poll_finish(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
         ready!(self.poll_written(cx))?;
         self.over = true;
-        Poll::Ready(self.stream.finish().map_err(of_writing))
+        Poll::Ready(match self.stream.finish() {
+            // All was written. A server that has answered may want no more of a request, not even its end.
+            Ok(()) | Err(WriteError::Stopped(_)) => Ok(()),
+            Err(error) => Err(of_writing(error)),
+        })
     }
 
     fn reset(&mut self, reset_code: u64) {

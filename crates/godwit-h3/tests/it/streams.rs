@@ -72,6 +72,8 @@ async fn halves_go_on_by_themselves_and_say_why_they_end() {
         }
     };
     assert!(matches!(stopped, StreamErrorIncoming::StreamTerminated { error_code: 78 }), "{stopped:?}");
+    // Who has nothing to add is not told again.
+    poll_fn(|cx| SendStream::<Bytes>::poll_finish(&mut back, cx)).await.unwrap();
 }
 
 /// A stream that nobody wants is refused with a code of HTTP/3 (RFC 9114 section 6.2).
