@@ -73,6 +73,17 @@ impl Settings {
 
     /// Appends a SETTINGS frame; with one reserved setting if `grease` is set.
     pub fn encode(&self, grease: bool, out: &mut impl BufMut) {
+        let payload = self.payload(grease);
+        frame::put_header(FrameType::SETTINGS, payload.len() as u64, out);
+        out.put_slice(&payload);
+    }
+
+    /// What [`Settings::decode`] reads, to be kept for another connection to the same server.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.payload(false)
+    }
+
+    fn payload(&self, grease: bool) -> Vec<u8> {
         let mut payload = Vec::with_capacity(32);
         let mut put = |identifier, value| {
             frame::put_varint(identifier, &mut payload);
@@ -95,8 +106,27 @@ impl Settings {
         if grease {
             put(frame::reserved(1), 0);
         }
-        frame::put_header(FrameType::SETTINGS, payload.len() as u64, out);
-        out.put_slice(&payload);
+        payload
+    }
+
+    /// Whether a server that has taken 0-RTT data keeps to what it had told before, by which the client has acted (RFC 9114
+    /// section 7.2.4.2, RFC 9204 section 3.2.3).
+    pub(crate) fn keep_to(&self, told: &Settings) -> Result<(), Error> {
+        let size = |settings: &Settings| settings.max_field_section_size.unwrap_or(u64::MAX);
+        let table = told.qpack_max_table_capacity;
+        if table > 0 && self.qpack_max_table_capacity != table {
+            let reason = "another capacity of the QPACK table than 0-RTT requests were sent under";
+            return Err(Error::new(ErrorCode::QPACK_DECODER_STREAM_ERROR, reason));
+        }
+        let reduced = size(self) < size(told)
+            || self.qpack_blocked_streams < told.qpack_blocked_streams
+            || (told.enable_connect_protocol && !self.enable_connect_protocol)
+            || (told.h3_datagram && !self.h3_datagram);
+        if reduced {
+            let reason = "settings that permit less than those under which 0-RTT requests were sent";
+            return Err(Error::new(ErrorCode::H3_SETTINGS_ERROR, reason));
+        }
+        Ok(())
     }
 }
 

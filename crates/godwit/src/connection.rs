@@ -171,7 +171,8 @@ impl Connection {
     }
 
     /// At a client: has `data`, at most 4096 bytes, remembered for later connections to the server. An
-    /// application protocol may need what the server told it before it can send 0-RTT requests.
+    /// application protocol may need what the server told it before it can send 0-RTT requests. A client of HTTP/3 keeps
+    /// the server's settings in this place.
     pub fn remember_application_data(&self, data: Bytes) {
         self.ask(|connection| connection.remember_application_data(&data), |_| ());
     }

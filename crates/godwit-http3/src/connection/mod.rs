@@ -6,7 +6,7 @@
 //!
 //! The parts: `recv`, with what is `incoming`, and `sender` are the two halves of a request stream, `uni` the peer's
 //! unidirectional streams; `control` and `compression` have ours, each of which is an `outlet`; `cancellations` knows what the
-//! peer may say of requests that are given up; `request` and `send` join them.
+//! peer may say of requests that are given up; `request` and `send` join them; `remembered` is of 0-RTT.
 
 mod cancellations;
 mod compression;
@@ -14,6 +14,7 @@ mod control;
 mod incoming;
 mod outlet;
 mod recv;
+mod remembered;
 mod request;
 mod send;
 mod sender;

@@ -38,6 +38,8 @@ pub(super) struct Shared {
     pub(super) now: Time,
     /// The peer's settings, once they have arrived.
     pub(super) peer_settings: Option<Settings>,
+    /// What holds for 0-RTT requests until they have come.
+    pub(super) remembered: Option<Settings>,
     pub(super) compression: Compression,
     events: VecDeque<Event>,
     /// Bytes in incomplete HEADERS frames of all streams.
@@ -60,6 +62,7 @@ impl Shared {
             closed: false,
             now: Time::ZERO,
             peer_settings: None,
+            remembered: None,
             compression: Compression::new(&config),
             events: VecDeque::new(),
             buffered: 0,
@@ -239,7 +242,8 @@ impl Shared {
         write: Write<'_>,
     ) -> Result<(Bytes, Written), SendError> {
         let (section, size, lines) = self.compression.section(io, id, write).map_err(SendError::Malformed)?;
-        let limit = self.peer_settings.and_then(|settings| settings.max_field_section_size);
+        let limit =
+            self.peer_settings.or(self.remembered).and_then(|settings| settings.max_field_section_size);
         if limit.is_some_and(|limit| size > limit) {
             return Err(SendError::FieldsTooLarge);
         }

@@ -6,6 +6,7 @@ mod interleaving;
 mod limits;
 mod memory;
 mod permission;
+mod remembered;
 mod rules;
 mod table;
 

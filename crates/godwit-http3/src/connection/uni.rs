@@ -176,6 +176,9 @@ fn judge(frame: Current, shared: &mut Shared) -> Result<(), Error> {
 fn obey(frame_type: FrameType, payload: &[u8], peer: &mut Peer, shared: &mut Shared) -> Result<(), Error> {
     if frame_type == FrameType::SETTINGS {
         let settings = Settings::decode(payload)?;
+        if let Some(told) = shared.remembered.take() {
+            settings.keep_to(&told)?;
+        }
         shared.compression.on_settings(&settings);
         shared.peer_settings = Some(settings);
         return shared.push_event(Event::Settings);

@@ -245,7 +245,8 @@ impl ServerConfigBuilder {
 
     /// As [`ServerConfigBuilder::early_data`], with sessions remembered in `register`, which can be told to forget
     /// them: when a certificate is exchanged, as clients that resume do not look at it again. It must not be that of
-    /// settings with another [`TransportConfig`].
+    /// settings with another [`TransportConfig`], nor of an HTTP/3 server that permits less: clients keep to the settings that
+    /// they were told when they were given the ticket (RFC 9114 section 7.2.4.2).
     pub fn early_sessions(self, register: Arc<EarlySessions>) -> Self {
         self.set(|config| (config.early_sessions, config.register) = (1, Some(register))).with_new_sessions()
     }

@@ -7,6 +7,7 @@ use super::exchange::{Head, RecvHalf, SendHalf};
 use super::link::Link;
 use super::minimum_rate::RateGuard;
 use super::outgoing::{Outgoing, content_length, has_no_content, set_content_length};
+use super::remembered_settings;
 use super::send_body::send_body;
 use super::stream::Stream;
 use crate::{ClientConfig, Connection, EarlyDataStatus, Endpoint};
@@ -79,7 +80,8 @@ impl Client {
     ///
     /// A connection of [`crate::Connecting::into_early`] is taken for one for HTTP/3: what is asked for on it before
     /// it [is connected](Connection::connected) leaves in 0-RTT packets, **and may be sent again by whoever has recorded
-    /// it**. Requests keep to the defaults until the server's settings have come (RFC 9114 section 7.2.4.2).
+    /// it**. Until the server's settings have come, requests keep to those that were remembered with the ticket (RFC 9114
+    /// section 7.2.4.2): a server that permits less is one that ends the connection with H3_SETTINGS_ERROR.
     ///
     /// # Errors
     /// If the connection is for another protocol, or `authority` cannot be one.
@@ -91,7 +93,12 @@ impl Client {
         }
         let host = host(authority, connection.remote_address().port())
             .ok_or_else(|| Error::from_send(SendError::Malformed("not the name of a server")))?;
-        Ok(Client { link: Link::new(connection, config), host })
+        let remembered = early.then(|| remembered_settings::of(&connection)).flatten();
+        let link = Link::new(connection, config);
+        if let Some(settings) = remembered {
+            link.look(|protocol, _| protocol.h3.remember_settings(settings));
+        }
+        Ok(Client { link, host })
     }
 
     /// Sends a request and waits for the head of the response; the bodies of both go on in parallel.

@@ -42,6 +42,7 @@ mod minimum_rate;
 mod outgoing;
 mod protocol;
 mod proxied;
+mod remembered_settings;
 mod request_task;
 mod send_body;
 mod server;

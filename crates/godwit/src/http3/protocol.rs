@@ -123,6 +123,10 @@ impl Protocol {
                     self.serving.remote = remote;
                     self.on_request(Arrival { id, request, end, early, remote });
                 }
+                Event::Settings => {
+                    self.keep_settings(cx);
+                    self.on_http3(Event::Settings);
+                }
                 event => self.on_http3(event),
             }
         }
@@ -472,6 +476,7 @@ impl Protocol {
 impl RawHandler for Protocol {
     fn on_event(&mut self, cx: &mut RawCx<'_, '_>, event: &godwit_transport::Event) {
         let now = cx.now();
+        self.check_early_data(cx.connection().as_deref());
         let mut io = Io::new(cx.connection(), now, &mut self.accepted);
         self.on_transport(&mut io, event);
         let accepted = io.accepted;

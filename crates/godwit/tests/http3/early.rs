@@ -4,7 +4,9 @@ use crate::support::{
     AnyService, CERTIFICATE, World, client_builder, client_endpoint, echo, ok, service, text,
 };
 use bytes::Bytes;
-use godwit::http3::{ALPN, Body, Client, Config, ConnectionInfo, EarlyRequests, Server};
+use godwit::http3::{
+    ALPN, Body, Client, Config, ConnectionInfo, EarlyRequests, ErrorCode, ErrorKind, Server,
+};
 use godwit::resumption::FileSessionStore;
 use godwit::{EarlyDataStatus, ServerConfig, TransportConfig};
 use http::{Request, StatusCode};
@@ -147,4 +149,57 @@ async fn requests_of_an_address_that_is_not_proved_wait() {
         (EarlyDataStatus::Accepted, "GET false".to_owned()),
     ];
     assert_eq!(answers, expected);
+}
+
+/// A request with so many bytes of fields, to a server that comes after another with the same tickets or with its own, and permits
+/// so much; as soon as the client is back.
+async fn later_server(
+    permits: u64,
+    same: bool,
+    bytes: usize,
+) -> Result<EarlyDataStatus, (ErrorKind, Option<ErrorCode>)> {
+    let folder = tempfile::tempdir().unwrap();
+    let sessions = Arc::new(FileSessionStore::open(folder.path().join("sessions")));
+    let world = |permits: u64| {
+        let mut config = Config::default();
+        config.max_field_section_size = permits;
+        World::with(Server::new().config(config), TransportConfig::default(), echo())
+    };
+    let tickets = early_server();
+    let first = world(10_000);
+    first.endpoint.set_server_config(&tickets);
+    let request =
+        |bytes: usize| Request::get("/").header("x", "x".repeat(bytes)).body(Body::empty()).unwrap();
+    let (endpoint, client) = come_back(&first, &sessions).await;
+    for _ in 0..2 {
+        assert_eq!(client.send(request(1)).await.unwrap().status(), StatusCode::OK);
+    }
+    client.close();
+    endpoint.wait_idle().await;
+    let second = world(permits);
+    second.endpoint.set_server_config(&if same { tickets } else { early_server() });
+    let (_endpoint, client) = come_back(&second, &sessions).await;
+    let answer = client.send(request(bytes)).await;
+    let status = client.connection().connected().await.unwrap();
+    assert!(status != EarlyDataStatus::NotTried);
+    // By then the server's settings have come.
+    let answer = match answer {
+        Ok(_) => client.send(request(1)).await,
+        failed => failed,
+    };
+    answer.map(|_| status).map_err(|error| (error.kind(), error.code()))
+}
+
+#[tokio::test]
+async fn early_requests_keep_to_the_settings_that_came_with_the_ticket() {
+    let (accepted, rejected) = (Ok(EarlyDataStatus::Accepted), Ok(EarlyDataStatus::Rejected));
+    assert_eq!(later_server(10_000, true, 5000).await, accepted);
+    assert_eq!(later_server(20_000, true, 5000).await, accepted);
+    let too_large = later_server(20_000, true, 11_000).await;
+    assert_eq!(too_large, Err((ErrorKind::Message, None)), "more may be sent once that is known");
+    // It breaks its word.
+    let broken = later_server(9000, true, 5000).await;
+    assert_eq!(broken, Err((ErrorKind::Protocol, Some(ErrorCode::H3_SETTINGS_ERROR))));
+    // It has given none.
+    assert_eq!(later_server(9000, false, 5000).await, rejected);
 }
