@@ -55,6 +55,7 @@ pub(super) struct Options {
     limits: Limits,
     connections: ConnectionLimits,
     drain: Duration,
+    origins: Vec<String>,
     notices: Notices,
 }
 
@@ -98,7 +99,8 @@ impl Options {
             None => endpoint,
         };
         let (shards, notices) = (shards.clone(), notices.clone());
-        Ok(Options { endpoint, shards, limits, connections, drain, notices })
+        let origins = settings.origins.clone();
+        Ok(Options { endpoint, shards, limits, connections, drain, origins, notices })
     }
 
     /// Who is let in.
@@ -114,6 +116,7 @@ impl Options {
         config.max_field_section_size = header_size.into();
         config.max_requests = config.max_requests.max(self.limits.requests_per_connection as usize);
         config.enable_connect_protocol = true;
+        config.origins.clone_from(&self.origins);
         config.abandoned_allowance = abandoned_requests;
         config.abandoned_per_second = abandoned_per_second;
         let (connections, idle) = (self.connections.clone(), self.connections.idle().clone());

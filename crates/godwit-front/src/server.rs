@@ -382,6 +382,7 @@ impl Running {
             ("qlog", old.qlog != new.qlog),
             ("compress_certificates", old.compress_certificates != new.compress_certificates),
             ("early_data", old.accepts_early_data() != new.accepts_early_data()),
+            ("origins", old.origins != new.origins),
             ("[access_log]", old.access_log != new.access_log),
             ("[limits]", old.limits != limits),
         ];

@@ -39,6 +39,10 @@ pub struct Settings {
     pub compress_certificates: bool,
     /// Which requests are answered over HTTP/3 before the handshake is complete, by routes that do not say it themselves.
     pub early_data: EarlyData,
+    /// What clients over HTTP/3 are told that they may ask for on any connection whose certificate is for it, such as
+    /// `https://static.example.com` (RFC 9412), and for nothing else but the name in the handshake. Empty: they are told
+    /// nothing, and look up addresses.
+    pub origins: Vec<String>,
     /// Where a line for each request goes.
     pub access_log: AccessLog,
     /// What clients may use.
@@ -70,6 +74,7 @@ impl Default for Settings {
             qlog: None,
             compress_certificates: true,
             early_data: EarlyData::default(),
+            origins: Vec::new(),
             access_log: AccessLog::default(),
             limits: Limits::default(),
             acme: None,

@@ -789,3 +789,32 @@ async fn a_request_sees_what_the_one_before_it_has_written() {
     stream.read_to_string(&mut answers).await.unwrap();
     assert!(answers.ends_with("another page"), "{answers}");
 }
+
+#[tokio::test]
+async fn clients_are_told_for_which_origins_they_may_ask() {
+    for origins in [Vec::new(), vec!["https://a.test".to_owned(), "https://b.test:8443".to_owned()]] {
+        let temporary = tempfile::tempdir().unwrap();
+        let (chain, key) = certificate(temporary.path());
+        let mut settings = Settings::default();
+        settings.access_log.target = LogTarget::None;
+        settings.origins.clone_from(&origins);
+        let server = Server::builder()
+            .settings(settings)
+            .listen("127.0.0.1:0".parse().unwrap())
+            .certificate(chain, key)
+            .service("/", tower::service_fn(tell))
+            .bind()
+            .unwrap();
+        let running = server.start().await.unwrap();
+        let config = godwit::ClientConfig::danger_accept_any_certificate().build().unwrap();
+        let endpoint = godwit::Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
+        let client = Client::connect(&endpoint, &config, running.addresses()[0], "a.test").await.unwrap();
+        let response = client.send(request("GET", "/", true, Empty::<Bytes>::new())).await.unwrap();
+        assert_eq!(response.status(), StatusCode::OK);
+        // They come with the settings, ahead of every answer, but on another stream.
+        while client.origins().is_none() && !origins.is_empty() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        assert_eq!(client.origins().unwrap_or_default(), origins);
+    }
+}

@@ -23,6 +23,10 @@ pub struct Config {
     pub qpack_blocked_streams: usize,
     /// Whether a server accepts extended CONNECT (RFC 9220). Default false.
     pub enable_connect_protocol: bool,
+    /// The origins for which a server answers on each connection, beside that of the name in the handshake, such as
+    /// `https://www.example.com` (RFC 9412). Clients may then ask for them there without looking up their addresses, if
+    /// the certificate is for them; and for no others. As many are told as 16 KiB hold. Default none, which says nothing.
+    pub origins: Vec<String>,
     /// Whether reserved settings and frames are sent now and then, so that peers keep ignoring what they
     /// do not know (RFC 9114 section 7.2.8). Default true.
     pub grease: bool,
@@ -60,6 +64,7 @@ impl Default for Config {
             qpack_max_table_capacity: 4096,
             qpack_blocked_streams: 16,
             enable_connect_protocol: false,
+            origins: Vec::new(),
             grease: true,
             useless_allowance: 1000,
             useless_per_second: 16,

@@ -20,6 +20,8 @@ impl FrameType {
     pub const PUSH_PROMISE: FrameType = FrameType(0x5);
     /// The sender is shutting down.
     pub const GOAWAY: FrameType = FrameType(0x7);
+    /// The origins for which the server answers on this connection (RFC 9412).
+    pub const ORIGIN: FrameType = FrameType(0xc);
     /// How many pushes the client takes.
     pub const MAX_PUSH_ID: FrameType = FrameType(0xd);
 

@@ -10,7 +10,7 @@
 //!
 //! # Order of the modules
 //!
-//! From the bottom: `error`, `config`, `budget`, `transport`, `request_map`, `qpack`, `frame`, `settings`, `message`, `event`,
+//! From the bottom: `error`, `config`, `budget`, `transport`, `request_map`, `qpack`, `frame`, `settings`, `origin`, `message`, `event`,
 //! `connection`. Each may use those before it.
 #![forbid(unsafe_code)]
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
@@ -23,6 +23,7 @@ mod error;
 mod event;
 pub mod frame;
 mod message;
+mod origin;
 pub mod qpack;
 mod request_map;
 mod settings;

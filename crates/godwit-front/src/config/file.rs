@@ -98,6 +98,8 @@ fn top(table: Table<'_>, problems: &Problems, scrutiny: Scrutiny) -> Settings {
     }
     let compress_certificates = table.boolean("compress_certificates");
     let early_data = table.word("early_data", &values::EARLY_DATA);
+    let origin = "an origin such as \"https://www.example.com\", or a list of them";
+    let origins = table.all_parsed("origins", origin, values::origin).unwrap_or_default();
     let access_log = table.table("access_log", "[access_log]").map(|table| access_log(table, problems));
     let limits = table.table("limits", "[limits]").map_or(defaults.limits, limits);
     let acme = table.table("acme", "[acme]").map(|table| (acme(&table, problems), table.at, table.finish()));
@@ -141,6 +143,7 @@ fn top(table: Table<'_>, problems: &Problems, scrutiny: Scrutiny) -> Settings {
         qlog: qlog.map(|(folder, _)| folder),
         compress_certificates: compress_certificates.unwrap_or(defaults.compress_certificates),
         early_data: early_data.unwrap_or(defaults.early_data),
+        origins: origins.into_iter().map(|(origin, _)| origin).collect(),
         access_log: access_log.unwrap_or(defaults.access_log),
         limits,
         acme: acme.map(|(acme, _)| acme),

@@ -35,7 +35,7 @@ fn defaults_are_those_of_the_command_line() {
 fn everything_that_is_said_is_taken() {
     let read = settings(&format!(
         "listen = [\"127.0.0.1:1443\", \":2443\"]\nredirect_http = \":1080\"\nmetrics = \"127.0.0.1:9090\"\n\
-         shards = 3\nspin = \"always:200us\"\ndrain = \"0s\"\nearly_data = \"safe\"\n[access_log]\nfile = \"-\"\nformat = \"combined\"\nclient_address = \"none\"\n\
+         shards = 3\nspin = \"always:200us\"\ndrain = \"0s\"\nearly_data = \"safe\"\norigins = [\"https://B.test:8443\"]\n[access_log]\nfile = \"-\"\nformat = \"combined\"\nclient_address = \"none\"\n\
          [limits]\nconnections = 7\nconnections_per_address = 2\nidle_connections = 3\nrequests_per_connection = 9\n\
          abandoned_requests = 10\nabandoned_per_second = 0\n\
          header_size = 10000\nbody_size = 5\nheader_timeout = \"1s\"\nidle_timeout = \"2s\"\n\
@@ -45,6 +45,7 @@ fn everything_that_is_said_is_taken() {
     assert_eq!((read.redirect_http.len(), read.metrics.unwrap().port()), (1, 9090));
     assert_eq!((read.shards.get(), read.drain), (3, Some(Duration::ZERO)));
     assert_eq!(read.early_data, EarlyData::Safe);
+    assert_eq!(read.origins, ["https://b.test:8443"]);
     assert_eq!(read.spin, Spin::Always(Duration::from_micros(200)));
     let log = AccessLog {
         target: LogTarget::Stdout,

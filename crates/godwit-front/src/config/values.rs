@@ -16,6 +16,18 @@ use crate::settings::{Advertise, EarlyData, HostPattern, Network, PathPattern};
 pub(super) const DURATION: &str = "a duration such as \"250ms\", \"5s\", \"2m\", \"1h\" or \"1d\"";
 pub(super) const SIZE: &str = "a size such as \"64KiB\", \"10MB\" or \"1GiB\", or a number of bytes";
 
+/// Scheme, host, and port unless that is 443, and nothing else.
+pub(super) fn origin(text: &str) -> Result<String, String> {
+    let rest = text.strip_prefix("https://").ok_or("begin it with https://")?;
+    if rest.contains(['/', '?', '#', '@', '*']) {
+        return Err("leave out what is neither host nor port; patterns are none".to_owned());
+    }
+    match rest.parse::<http::uri::Authority>() {
+        Ok(authority) if !authority.host().is_empty() => Ok(text.to_ascii_lowercase()),
+        _ => Err("use a host, and a port unless that is 443".to_owned()),
+    }
+}
+
 /// What is answered before the handshake is complete.
 pub(super) const EARLY_DATA: [(&str, EarlyData); 3] =
     [("off", EarlyData::Off), ("safe", EarlyData::Safe), ("all", EarlyData::All)];

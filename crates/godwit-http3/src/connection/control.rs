@@ -1,10 +1,12 @@
-//! Our control stream: settings first, GOAWAY later (RFC 9114 sections 6.2.1 and 5.2).
+//! Our control stream: settings first, what origins there are (RFC 9412), GOAWAY later (RFC 9114 sections
+//! 6.2.1 and 5.2).
 
 use super::Connection;
 use super::outlet::Outlet;
 use crate::config::Config;
 use crate::error::{Error, ErrorCode, SendError};
 use crate::frame::{self, FrameType};
+use crate::origin;
 use crate::settings::Settings;
 use crate::transport::Transport;
 use godwit_wire::{Direction, Side, StreamId};
@@ -34,6 +36,9 @@ impl Control {
         };
         let mut stream = Outlet::new(CONTROL);
         settings.encode(config.grease, stream.pending());
+        if side == Side::Server && !config.origins.is_empty() {
+            origin::encode(&config.origins, stream.pending());
+        }
         if config.grease {
             frame::put_header(FrameType(frame::reserved(2)), 0, stream.pending());
         }

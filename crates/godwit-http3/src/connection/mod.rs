@@ -26,6 +26,7 @@ pub use request::BodyRead;
 use crate::config::Config;
 use crate::error::{Error, ErrorCode};
 use crate::event::Event;
+use crate::origin::OriginSet;
 use crate::request_map::RequestMap;
 use crate::settings::Settings;
 use crate::transport::{Read, Transport};
@@ -170,6 +171,12 @@ impl Connection {
     /// The peer's settings, once they have arrived.
     pub fn peer_settings(&self) -> Option<&Settings> {
         self.shared.peer_settings.as_ref()
+    }
+
+    /// For which origins the server answers here beside that of the name in the handshake, as it has said so far (RFC 9412),
+    /// each as `https://`, host, and port unless that is 443; `None` if it has said nothing.
+    pub fn origins(&self) -> Option<&[String]> {
+        self.peer.origins.as_ref().map(OriginSet::as_slice)
     }
 
     /// True once the connection is closed.

@@ -267,6 +267,7 @@ impl Receiver {
                 | FrameType::SETTINGS
                 | FrameType::GOAWAY
                 | FrameType::CANCEL_PUSH
+                | FrameType::ORIGIN
                 | FrameType::MAX_PUSH_ID,
                 _,
             ) => unexpected("a frame that does not belong on a request stream"),

@@ -6,6 +6,7 @@ use super::shared::Shared;
 use crate::error::{Error, ErrorCode};
 use crate::event::Event;
 use crate::frame::{self, Current, FrameReader, FrameType, PartialVarint};
+use crate::origin::{self, OriginSet};
 use crate::settings::{self, Settings};
 use bytes::Bytes;
 use godwit_wire::{Direction, Side, StreamId};
@@ -55,6 +56,8 @@ pub(super) struct Peer {
     has_decoder: bool,
     /// The id of its last GOAWAY.
     pub(super) goaway: Option<u64>,
+    /// What a server has said of its origins.
+    pub(super) origins: Option<OriginSet>,
     max_push_id: Option<u64>,
 }
 
@@ -128,6 +131,10 @@ fn control(
             FrameType::SETTINGS | FrameType::GOAWAY | FrameType::MAX_PUSH_ID | FrameType::CANCEL_PUSH => {
                 let Some(payload) = frames.collect(input) else { return Ok(()) };
                 obey(frame.frame_type, &payload, peer, shared)?;
+            }
+            FrameType::ORIGIN if shared.side == Side::Client && frame.len <= origin::MAX_FRAME_LEN => {
+                let Some(payload) = frames.collect(input) else { return Ok(()) };
+                peer.origins.get_or_insert_default().add(&payload)?;
             }
             _ => {
                 let (skipped, over) = frames.skip(input);

@@ -165,6 +165,13 @@ impl Client {
         self.link.look(|protocol, _| protocol.end.is_some() || protocol.going_away)
     }
 
+    /// For which origins the server says that it answers on this connection, beside that of the name in the handshake (RFC
+    /// 9412), each as `https://`, host, and port unless that is 443; `None` if it has said nothing yet. Whoever asks for
+    /// one of them here has to see that the server's certificate is for it (RFC 8336 section 2.4).
+    pub fn origins(&self) -> Option<Vec<String>> {
+        self.link.look(|protocol, _| protocol.h3.origins().map(<[String]>::to_vec))
+    }
+
     /// Closes the connection with H3_NO_ERROR. What is under way is lost.
     pub fn close(&self) {
         self.link.close();

@@ -130,6 +130,18 @@ fn echo(window: usize, chunk: usize, max: usize, content: &Bytes, trailers: bool
 }
 
 #[test]
+fn a_server_says_for_which_origins_it_answers() {
+    let world = World::new(1 << 22, usize::MAX);
+    let origins = vec!["https://a.example".to_owned(), "https://B.example:8443".to_owned()];
+    let (client, server) = pair_of(&world, &Config { origins, ..Config::default() });
+    let told = client.connection.origins().unwrap();
+    assert_eq!(told, ["https://a.example", "https://b.example:8443"]);
+    assert!(server.connection.origins().is_none(), "clients have none");
+    let (client, _) = pair(&World::new(1 << 22, usize::MAX));
+    assert!(client.connection.origins().is_none());
+}
+
+#[test]
 fn bodies_trailers_and_informational_responses() {
     let content: Bytes = (0..150_000_u32).map(|n| (n % 251) as u8).collect();
     for (window, chunk, max, len) in [

@@ -234,6 +234,16 @@ fn control_frames_of_one_side() {
         (Side::Client, "GOAWAY for another direction", vec![ctl(&[goaway(2)])], Closes(Code::H3_ID_ERROR)),
         (Side::Client, "GOAWAY above", vec![ctl(&[goaway(4), goaway(4)])], Fine),
         (Side::Client, "GOAWAY below", vec![ctl(&[goaway(0)])], Resets(Code::H3_REQUEST_CANCELLED)),
+        (Side::Client, "ORIGIN", vec![ctl(&[frame(12, b"\0\x09https://a"), frame(12, &[])])], Fine),
+        (
+            Side::Client,
+            "ORIGIN cut short",
+            vec![ctl(&[frame(12, b"\0\x0ahttps://a")])],
+            Closes(Code::H3_FRAME_ERROR),
+        ),
+        (Side::Client, "ORIGIN too long to be read", vec![ctl(&[frame(12, &[0xff; 17000])])], Fine),
+        // It is for a client to read (RFC 8336 section 2.1).
+        (Side::Server, "ORIGIN", vec![ctl(&[frame(12, b"\0")])], Fine),
         (Side::Server, "GOAWAY with a push id", vec![ctl(&[goaway(3), goaway(1)])], Fine),
     ] {
         check(side, &plain(), name, &acts, &expected);
@@ -333,6 +343,7 @@ fn requests() {
             Closes(Code::H3_FRAME_UNEXPECTED),
         ),
         ("SETTINGS", vec![msg(&[settings()])], Closes(Code::H3_FRAME_UNEXPECTED)),
+        ("ORIGIN", vec![msg(&[frame(12, &[])])], Closes(Code::H3_FRAME_UNEXPECTED)),
         ("late SETTINGS", vec![msg(&[get(&[]), settings()])], Closes(Code::H3_FRAME_UNEXPECTED)),
         ("GOAWAY", vec![msg(&[frame(7, &[0])])], Closes(Code::H3_FRAME_UNEXPECTED)),
         ("CANCEL_PUSH", vec![msg(&[frame(3, &[0])])], Closes(Code::H3_FRAME_UNEXPECTED)),
@@ -415,6 +426,7 @@ fn responses() {
             Closes(Code::H3_ID_ERROR),
         ),
         (&get, "SETTINGS", vec![msg(&[settings()])], Closes(Code::H3_FRAME_UNEXPECTED)),
+        (&get, "ORIGIN", vec![msg(&[frame(12, &[])])], Closes(Code::H3_FRAME_UNEXPECTED)),
         (&get, "204 with content", vec![msg(&[status("204"), data(b"x")])], Resets(Code::H3_MESSAGE_ERROR)),
         (&head, "HEAD", vec![msg(&[ok("3")]), End], Fine),
         (&head, "HEAD with content", vec![msg(&[ok("3"), data(b"abc")])], Resets(Code::H3_MESSAGE_ERROR)),
