@@ -46,6 +46,9 @@ pub(crate) struct SendOptions<'a> {
     pub(crate) further: &'a HeaderMap,
 }
 
+/// A share in the connection of this other server.
+type OfAnother = (Share, InUse, Arc<Server>);
+
 /// Who is told of each connection that the request goes out on.
 pub(crate) type OnRoute<'a> = dyn FnMut(Route) + Send + 'a;
 
@@ -72,6 +75,23 @@ impl Exchanges {
             servers.retain(|_, server| Arc::strong_count(server) > 1 || !server.is_idle());
         }
         Arc::clone(servers.entry((origin.clone(), options.versions)).or_insert_with(server))
+    }
+
+    /// A share in another server's connection that says that it is this one's, too. Who has a connection needs none.
+    fn of_another(&self, server: &Server, options: SendOptions<'_>) -> Option<OfAnother> {
+        let may = matches!(options.versions, Versions::Auto | Versions::Http3) && !options.alone;
+        if !may || !server.is_idle() {
+            return None;
+        }
+        let others: Vec<_> = {
+            let servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+            let same = servers.iter().filter(|((_, versions), _)| *versions == options.versions);
+            same.map(|(_, other)| Arc::clone(other)).collect()
+        };
+        others.into_iter().find_map(|other| {
+            let (share, in_use) = other.session_for(server.origin(), &self.network)?;
+            Some((share, in_use, other))
+        })
     }
 
     /// Remembers what was learnt, and closes the connections.
@@ -105,7 +125,15 @@ impl Exchanges {
         let is_auto = options.versions == Versions::Auto;
         let (mut attempt, mut why_again, mut was_lost) = (1, None, false);
         loop {
-            let (share, mut in_use) = server.session(&self.network).await?;
+            let found =
+                Some(attempt).filter(|attempt| *attempt == 1).and_then(|_| self.of_another(&server, options));
+            let (share, mut in_use, other) = match found {
+                Some((share, in_use, other)) => (share, in_use, Some(other)),
+                None => {
+                    let (share, in_use) = server.session(&self.network).await?;
+                    (share, in_use, None)
+                }
+            };
             let Share { session, fresh, reason, is_new } = share;
             let mut route = Route::new(session.version(), reason, session.link());
             (route.connect, route.is_new, route.again) = (fresh, is_new, why_again);
@@ -138,10 +166,13 @@ impl Exchanges {
                 Ok(response)
                     if again
                         && http3.is_some()
-                        && is_auto
+                        && (is_auto || other.is_some())
                         && response.status() == StatusCode::MISDIRECTED_REQUEST =>
                 {
-                    distrust(http3);
+                    match &other {
+                        Some(other) => other.is_not(&hop.target.origin),
+                        None => distrust(http3),
+                    }
                     why_again = Some(Again::Misdirected);
                 }
                 // The handshake is over with the answer: what goes out now is not early (RFC 8470 section 5.2).

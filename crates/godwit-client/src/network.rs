@@ -147,6 +147,15 @@ impl Network {
         self.sessions.as_ref()?.problem()
     }
 
+    /// Whether the server of a connection may be asked for another one's pages if it says so (RFC 8336 section 2.4): its
+    /// certificate is for that one, too, and nobody has said where that one is.
+    pub(crate) fn is_also(&self, connection: &godwit::Connection, origin: &Origin) -> bool {
+        origin.secure
+            && self.proxy(origin).is_none()
+            && !self.names.is_pinned(origin)
+            && self.trust.is_also(&connection.peer_certificates(), &origin.host)
+    }
+
     /// The proxy that requests to `origin` go through.
     pub(crate) fn proxy(&self, origin: &Origin) -> Option<&Proxy> {
         self.proxies.of(origin)

@@ -3,6 +3,7 @@
 //! Where the protocol is left open, TCP and QUIC are raced as [`crate::memory`] advises, and later requests move to
 //! HTTP/3 as soon as a connection for it is there.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex as SyncMutex, MutexGuard as SyncGuard, PoisonError};
@@ -91,6 +92,8 @@ struct Http3 {
     /// No request has gone out on it.
     is_new: bool,
     vigil: Arc<Vigil>,
+    /// Of the other origins that were asked for: whether this server is theirs too.
+    judged: BTreeMap<Origin, bool>,
 }
 
 #[derive(Default)]
@@ -156,6 +159,42 @@ impl Server {
         let share = self.share(network).await?;
         self.watch(network);
         Ok((share, in_use))
+    }
+
+    /// Whose it is.
+    pub(crate) fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    /// A share in the connection for HTTP/3 that there is, for a request to another server, if this one says that it is
+    /// that one, too (ORIGIN, RFC 9412), and shows it by its certificate.
+    pub(crate) fn session_for(&self, other: &Origin, network: &Network) -> Option<(Share, InUse)> {
+        let mut http3 = self.http3();
+        let http3 = http3.as_mut()?;
+        let client = http3.client.as_ref().filter(|client| !client.is_closed())?;
+        // Ahead of the handshake it is not known who says so.
+        let connection = Some(client.connection()).filter(|connection| !is_early(connection))?;
+        if !client.origins()?.contains(&other.to_string()) {
+            return None;
+        }
+        // What a server says has bounds, and with it this.
+        let judged = http3.judged.entry(other.clone()).or_insert_with(|| network.is_also(&connection, other));
+        if !*judged {
+            return None;
+        }
+        let mut share = http3.share()?;
+        if let Session::Http3 { alt_used, .. } = &mut share.session {
+            *alt_used = None;
+        }
+        share.reason = format!("the server of {} answers for it too, as it says", self.origin).into();
+        Some((share, self.usage.begin()))
+    }
+
+    /// It has said so and does not answer for that server after all (421).
+    pub(crate) fn is_not(&self, other: &Origin) {
+        if let Some(http3) = self.http3().as_mut() {
+            http3.judged.insert(other.clone(), false);
+        }
     }
 
     /// The same over TCP, as nothing comes over UDP any more.
@@ -643,7 +682,15 @@ impl Connections {
 impl Http3 {
     fn new(client: Client, alternative: Option<Http3Place>, reason: Arc<str>, vigil: Arc<Vigil>) -> Http3 {
         let number = Http3Number::of(&client.connection());
-        Http3 { number, client: Some(client), alternative, reason, is_new: true, vigil }
+        Http3 {
+            number,
+            client: Some(client),
+            alternative,
+            reason,
+            is_new: true,
+            vigil,
+            judged: BTreeMap::new(),
+        }
     }
 
     fn is_open(&self) -> bool {
@@ -785,6 +832,7 @@ mod tests {
             reason: "".into(),
             is_new: false,
             vigil: Vigil::new(&network, None, None),
+            judged: BTreeMap::new(),
         });
         let _connecting = server.connections.lock().await;
         server.distrust_http3(&network, number(1));

@@ -123,6 +123,11 @@ impl Names {
     }
 
     /// Whether somebody has answered questions for records since this was asked last.
+    /// Whether it was said where the server is, whatever DNS says.
+    pub(crate) fn is_pinned(&self, origin: &Origin) -> bool {
+        self.pinned.find(&origin.host, origin.port).is_some()
+    }
+
     pub(crate) fn take_heard(&self) -> bool {
         self.records.as_ref().is_some_and(|records| records.take_heard())
     }

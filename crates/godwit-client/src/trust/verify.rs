@@ -4,11 +4,13 @@
 //! remembers it.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
+use godwit_text::unix_now;
 use godwit_tls::verifier::{CertificateCheck, Shown, Signatures, Verifier};
 use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::CryptoProvider;
-use rustls::pki_types::CertificateDer;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 
 use super::anybody::Anybody;
 use super::compression::decompressors;
@@ -35,6 +37,18 @@ impl Trust {
     /// If there are none.
     pub(crate) fn in_roots(roots: &Roots) -> Result<Trust, rustls::Error> {
         roots.verifier().map(Trust::Verifier)
+    }
+
+    /// Whether a server with these certificates, its own first, is the one of this name as well. Never where anybody is
+    /// believed: then it is the address that counts.
+    pub(crate) fn is_also(&self, certificates: &[CertificateDer<'_>], name: &str) -> bool {
+        let (Trust::Verifier(verifier), Some((own, others))) = (self, certificates.split_first()) else {
+            return false;
+        };
+        let Ok(name) = ServerName::try_from(name) else { return false };
+        let now =
+            UnixTime::since_unix_epoch(Duration::from_secs(u64::try_from(unix_now()).unwrap_or_default()));
+        verifier.verify_server_cert(own, others, &name, &[], now).is_ok()
     }
 
     /// Settings for QUIC to one server, and who tells afterwards what was wrong with its certificate.

@@ -79,6 +79,52 @@ async fn a_server_that_offers_it_is_moved_to_and_remembered() {
     assert_eq!(http3.connections(), 2);
 }
 
+/// Nobody has addresses for these names: who finds them has not looked.
+#[tokio::test]
+async fn a_server_that_says_that_it_is_another_too_is_asked_for_it_if_its_certificate_says_so() {
+    let server = Server::start(true).await;
+    let http3 = Http3::telling(&server, |port| {
+        ["first.test", "foreign.test"].map(|name| format!("https://{name}:{port}")).to_vec()
+    });
+    let port = http3.address.port();
+    let client = || server.client().versions(Versions::Http3).build().unwrap();
+    let get = async |client: &godwit_client::Client, name: &str, path: &str| {
+        client.get(format!("https://{name}:{port}{path}")).send().await
+    };
+    let first = client();
+    get(&first, "localhost", "/who").await.unwrap();
+    for _ in 0..2 {
+        let response = get(&first, "first.test", "/who").await.unwrap();
+        let reason = response.route().reason.clone();
+        assert!(
+            reason.contains(&format!("the server of https://localhost:{port} answers for it too")),
+            "{reason}"
+        );
+        assert_eq!(response.text().await.unwrap(), format!("first.test:{port} "));
+    }
+    // The certificate is not for the one, and the server says nothing of the other.
+    for name in ["foreign.test", "pinned.test"] {
+        assert_eq!(get(&first, name, "/who").await.unwrap_err().kind(), ErrorKind::Resolve, "{name}");
+    }
+    // It does not answer for it after all: it is looked for elsewhere, and is from then on.
+    let second = client();
+    get(&second, "localhost", "/who").await.unwrap();
+    get(&second, "first.test", "/who").await.unwrap();
+    for path in ["/misdirected", "/who"] {
+        assert_eq!(get(&second, "first.test", path).await.unwrap_err().kind(), ErrorKind::Resolve, "{path}");
+    }
+    // Where it is, is said already; and a server that is believed whatever its certificate says can say nothing.
+    let pinned =
+        server.client().versions(Versions::Http3).resolve("first.test", port, "127.0.0.2".parse().unwrap());
+    let anybody = godwit_client::Client::builder().danger_accept_any_certificate().versions(Versions::Http3);
+    for client in [pinned, anybody] {
+        let client = client.connect_timeout(Duration::from_millis(300)).build().unwrap();
+        get(&client, "localhost", "/who").await.unwrap();
+        assert!(get(&client, "first.test", "/who").await.is_err());
+    }
+    assert_eq!(http3.connections(), 4);
+}
+
 #[tokio::test]
 async fn nothing_goes_over_udp_where_that_is_asked_for() {
     let server = Server::start(true).await;

@@ -136,6 +136,11 @@ pub(crate) struct Http3 {
 
 impl Http3 {
     pub(crate) fn start(server: &Server) -> Http3 {
+        Http3::telling(server, |_| Vec::new())
+    }
+
+    /// One that says at its port for which origins it answers.
+    pub(crate) fn telling(server: &Server, origins: impl Fn(u16) -> Vec<String>) -> Http3 {
         let config = ServerConfig::from_pem(server.certificate.as_bytes(), server.key.as_bytes());
         let config = config.alpn([http3::ALPN]).build().unwrap();
         let endpoint = Endpoint::server(config, (Ipv4Addr::LOCALHOST, 0).into()).unwrap();
@@ -143,14 +148,18 @@ impl Http3 {
         let (connections, gate) = (Arc::<AtomicUsize>::default(), Arc::new(Semaphore::new(0)));
         let (tell, closed) = unbounded_channel();
         let (count, shared) = (Arc::clone(&connections), Arc::clone(&gate));
+        let mut protocol = http3::Config::default();
+        protocol.origins = origins(address.port());
+        let server = http3::Server::new().config(protocol);
         tokio::spawn(async move {
             while let Some(incoming) = endpoint.accept().await {
                 let (count, gate, tell) = (Arc::clone(&count), Arc::clone(&shared), tell.clone());
+                let server = server.clone();
                 tokio::spawn(async move {
                     let Ok(connection) = incoming.await else { return };
                     count.fetch_add(1, Ordering::SeqCst);
                     let service = tower::service_fn(move |request| over_http3(request, Arc::clone(&gate)));
-                    let _ = http3::Server::new().serve_connection(connection, service).await;
+                    let _ = server.serve_connection(connection, service).await;
                     let _ = tell.send(());
                 });
             }
@@ -249,6 +258,8 @@ where
             let host = header(HOST.as_str()).or(request.uri().authority().map(ToString::to_string));
             respond(StatusCode::OK, format!("{} {authorization}", host.unwrap()))
         }
+        // Not for this name.
+        "/misdirected" => respond(StatusCode::MISDIRECTED_REQUEST, String::new()),
         "/alternative" => {
             let used = request.headers().get("alt-used").map(|value| value.to_str().unwrap().to_owned());
             respond(StatusCode::OK, used.unwrap_or_else(|| "none".to_owned()))
