@@ -74,7 +74,11 @@ async fn serve(options: &Options<'_>) -> Outcome {
         let server = tonic::transport::Server::builder().tls_config(tls)?;
         return Ok(windows(options, server)?.add_service(service).serve_with_incoming(incoming).await?);
     }
-    let config = godwit::ServerConfig::from_pem(&chain, &key).alpn([http3::ALPN]).build()?;
+    // A stream is given back to the client a round trip after its call: so many calls at a time need twice as many.
+    let mut transport = godwit::TransportConfig::default();
+    transport.max_bidi_streams = 256;
+    let config =
+        godwit::ServerConfig::from_pem(&chain, &key).alpn([http3::ALPN]).transport(transport).build()?;
     let endpoint = godwit::Endpoint::server(config, address)?;
     println!("listening {}", endpoint.local_addr()?);
     http3::Server::new().serve(&endpoint, tonic::service::Routes::new(service)).await;
