@@ -1,7 +1,10 @@
 //! Field sections that other encoders have written, and what ours makes of the same fields.
 //!
 //! `GODWIT_QIFS=DIR cargo test -p godwit-http3 --release --test qifs -- --ignored --nocapture` reads a copy of the public
-//! collection `qpackers/qifs` in `DIR`. Files of drafts whose format was another one are not read.
+//! collection `qpackers/qifs` in `DIR`. Files of drafts whose format was another one are not read. With `GODWIT_QIFS_OURS=DIR` what
+//! ours makes of it is written there, to be read by others (`peers/python/qpack.py`).
+//!
+//! `tests/data` has a page's requests and responses as another encoder (ls-qpack) wrote them, by `qpack.py --sample`.
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::arithmetic_side_effects, reason = "tests")]
 
 use godwit_http3::qpack::{DecodeError, Decoder, Field, TableEncoder};
@@ -132,6 +135,20 @@ fn source(name: &str) -> String {
 }
 
 #[test]
+fn what_another_encoder_wrote_is_decoded() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    let expected = lists(&directory.join("page.qif"));
+    for (name, capacity, blocked) in [("page.out.256.16", 256, 16), ("page.out.4096.16", 4096, 16)] {
+        let bytes = std::fs::read(directory.join(name)).unwrap();
+        assert!(bytes.len() > 500, "{name}");
+        let lists = decode(&blocks(&bytes), capacity, blocked).unwrap();
+        assert!(lists.values().eq(&expected), "{name}: other fields");
+        // It makes use of the table.
+        assert!(decode(&blocks(&bytes), 0, 0).is_err());
+    }
+}
+
+#[test]
 #[ignore = "reads a collection that is not part of this"]
 fn what_others_encoded_is_decoded() {
     let directory = directory();
@@ -164,12 +181,12 @@ fn what_is_wrong_is_not_decoded() {
     }
 }
 
-/// Bytes on all streams for these lists, where what was sent is answered `delay` sections later.
-fn encoded_len(lists: &[Fields], capacity: u64, blocked: u64, delay: Option<usize>) -> usize {
+/// What is on the streams for these lists, in the collection's format, where what was sent is answered `delay` sections later.
+fn encode(lists: &[Fields], capacity: u64, blocked: u64, delay: Option<usize>) -> Vec<u8> {
     let mut encoder = TableEncoder::new(capacity);
     encoder.on_settings(capacity, blocked);
     let mut decoder = Decoder::with_table(capacity, blocked as usize);
-    let (mut len, mut under_way) = (0, VecDeque::new());
+    let (mut file, mut under_way) = (Vec::new(), VecDeque::new());
     for (number, list) in lists.iter().enumerate() {
         let id = stream(number as u64 + 1);
         let mut lines = Vec::new();
@@ -183,7 +200,13 @@ fn encoded_len(lists: &[Fields], capacity: u64, blocked: u64, delay: Option<usiz
         written.put_prefix(&mut bytes);
         bytes.extend(lines);
         let instructions = std::mem::take(encoder.instructions());
-        len += instructions.len() + bytes.len();
+        for (stream, bytes) in [(0, &instructions), (number as u64 + 1, &bytes)] {
+            if !bytes.is_empty() {
+                file.extend(stream.to_be_bytes());
+                file.extend((bytes.len() as u32).to_be_bytes());
+                file.extend(bytes);
+            }
+        }
         decoder.on_encoder_stream(&instructions, |_| Ok(())).unwrap();
         let mut again = Fields::new();
         let mut sink = |field: Field<'_>| again.push((field.name.to_vec(), field.value.to_vec()));
@@ -196,7 +219,12 @@ fn encoded_len(lists: &[Fields], capacity: u64, blocked: u64, delay: Option<usiz
             encoder.on_decoder_stream(&under_way.pop_front().unwrap(), |_| Ok(false)).unwrap();
         }
     }
-    len
+    file
+}
+
+/// Bytes on all streams.
+fn encoded_len(file: &[u8]) -> usize {
+    blocks(file).iter().map(|(_, bytes)| bytes.len()).sum()
 }
 
 #[test]
@@ -207,7 +235,7 @@ fn how_small_ours_is() {
     for path in &encoded(&directory) {
         let Some((capacity, blocked, ack)) = parameters(name(path)) else { continue };
         let bytes = std::fs::read(path).unwrap();
-        let len = blocks(&bytes).iter().map(|(_, bytes)| bytes.len()).sum();
+        let len = encoded_len(&bytes);
         let whose = path.parent().unwrap().file_name().unwrap().to_str().unwrap().to_owned();
         let entry = (len, whose);
         let best = best.entry((source(name(path)), capacity, blocked, ack)).or_insert_with(|| entry.clone());
@@ -221,8 +249,17 @@ fn how_small_ours_is() {
             continue;
         }
         let lists = lists(&directory.join("qifs").join(&file));
-        let ours = |delay| encoded_len(&lists, capacity, blocked as u64, delay);
-        let (at_once, late) = if ack { (ours(Some(0)), ours(Some(20))) } else { (ours(None), ours(None)) };
+        let ours = |delay| {
+            let encoded = encode(&lists, capacity, blocked as u64, delay);
+            let len = encoded_len(&encoded);
+            (encoded, len)
+        };
+        let ((encoded, at_once), (_, late)) =
+            if ack { (ours(Some(0)), ours(Some(20))) } else { (ours(None), ours(None)) };
+        if let Some(written) = std::env::var_os("GODWIT_QIFS_OURS") {
+            let name = format!("{}.{capacity}.{blocked}.{}", file.replace(".qif", ".out"), u8::from(ack));
+            std::fs::write(Path::new(&written).join(name), encoded).unwrap();
+        }
         let share = 100.0 * at_once as f64 / len as f64;
         println!(
             "| {file} | {capacity} | {blocked} | {ack} | {len} | {whose} | {at_once} | {share:.1} % | {late} |"

@@ -3,6 +3,7 @@
 //! Invariant: there is a mark for each entry, and a chain leads from each of the buckets through all entries with its part of the
 //! hash, from the newest to the oldest.
 
+use super::frequency::Frequency;
 use super::hash;
 use super::table::{Entry, Table};
 use std::collections::VecDeque;
@@ -11,15 +12,36 @@ const BUCKETS: usize = 64;
 
 /// What is known of an entry beside what it is. Of others it names the absolute index and one more, so that 0 is none.
 #[derive(Debug, Clone, Copy)]
-struct Mark {
+pub(super) struct Mark {
     field: u32,
     name: u32,
     older_field: u64,
     older_name: u64,
     /// Sections that have not been acknowledged, and of whose entries this is the oldest.
     pins: u32,
-    /// The number of the section that referred to it last, beside that for which it was inserted; 0 if none has.
-    used_at: u64,
+    /// Bytes that a reference saves.
+    gain: u16,
+    /// There is a newer entry like it.
+    is_superseded: bool,
+    frequency: Frequency,
+}
+
+impl Mark {
+    pub(super) fn is_pinned(&self) -> bool {
+        self.pins > 0
+    }
+
+    pub(super) fn is_superseded(&self) -> bool {
+        self.is_superseded
+    }
+
+    pub(super) fn gain(&self) -> u32 {
+        self.gain.into()
+    }
+
+    pub(super) fn frequency(&self, section: u16) -> u32 {
+        self.frequency.at(section)
+    }
 }
 
 /// Entries with which something can be said.
@@ -115,8 +137,9 @@ impl Indexed {
         self.marks.get_mut(position)
     }
 
-    /// Inserts an entry, for which others may leave; its absolute index. `None` if it is larger than the capacity.
-    pub(super) fn insert(&mut self, entry: Entry) -> Option<u64> {
+    /// Inserts an entry of which each use saves so many bytes, and which is used so often; others may leave for it. Its absolute
+    /// index; `None` if it is larger than the capacity.
+    pub(super) fn insert(&mut self, entry: Entry, gain: u32, frequency: Frequency) -> Option<u64> {
         let (field, name) = (hash::field(entry.name(), entry.value()), hash::name(entry.name()));
         if !self.table.insert(entry) {
             return None;
@@ -127,8 +150,32 @@ impl Indexed {
             buckets.get_mut(bucket(hash)).map_or(0, |head| std::mem::replace(head, newest))
         };
         let (older_field, older_name) = (put(&mut self.fields, field), put(&mut self.names, name));
-        self.marks.push_back(Mark { field, name, older_field, older_name, pins: 0, used_at: 0 });
+        let gain = u16::try_from(gain).unwrap_or(u16::MAX);
+        let (pins, is_superseded) = (0, false);
+        self.marks.push_back(Mark {
+            field,
+            name,
+            older_field,
+            older_name,
+            pins,
+            gain,
+            is_superseded,
+            frequency,
+        });
         newest.checked_sub(1)
+    }
+
+    /// Inserts once more what has this absolute index.
+    pub(super) fn duplicate(&mut self, index: u64) -> Option<u64> {
+        let (entry, mark) = (self.table.get(index)?.clone(), self.mark_mut(index)?);
+        mark.is_superseded = true;
+        let (gain, frequency) = (mark.gain(), mark.frequency);
+        self.insert(entry, gain, frequency)
+    }
+
+    /// The entries from the oldest on: what is known of each, and its size.
+    pub(super) fn entries(&self) -> impl Iterator<Item = (&Mark, u64)> {
+        self.marks.iter().zip(self.table.sizes())
     }
 
     /// Forgets the marks of entries that have left, where the last `unmarked` have none.
@@ -139,19 +186,13 @@ impl Indexed {
         }
     }
 
-    /// The section with this number refers to an entry, or, with 0, another entry has taken its place.
+    /// The section with this number refers to an entry for so much, which is [`ONCE`](super::frequency::ONCE) for the whole of it.
+    /// The hash of its name.
     #[inline]
-    pub(super) fn set_used(&mut self, index: u64, section: u64) {
-        if let Some(mark) = self.mark_mut(index) {
-            mark.used_at = section;
-        }
-    }
-
-    /// The first of the entries before `index` to which a section has referred since the one with this number.
-    pub(super) fn used_since(&self, section: u64, index: u64) -> Option<u64> {
-        let count = self.position(index).unwrap_or_default();
-        let used = self.marks.iter().take(count).position(|mark| mark.used_at > section)?;
-        Some(self.table.dropped().saturating_add(used as u64))
+    pub(super) fn on_used(&mut self, index: u64, amount: u32, section: u16) -> Option<u32> {
+        let mark = self.mark_mut(index)?;
+        mark.frequency.add(amount, section);
+        Some(mark.name)
     }
 
     /// Keeps this entry, and those after it.
@@ -168,7 +209,14 @@ impl Indexed {
         }
     }
 
+    /// Whether this is the oldest entry, there is none like it, and nothing keeps it.
+    pub(super) fn may_renew(&self, index: u64) -> bool {
+        let oldest = self.marks.front().filter(|_| index == self.table.dropped());
+        oldest.is_some_and(|mark| !mark.is_pinned() && !mark.is_superseded())
+    }
+
     /// Whether all entries before this one may leave.
+    #[cfg(test)]
     pub(super) fn may_drop_until(&self, index: u64) -> bool {
         let count = self.position(index).unwrap_or_default();
         self.marks.iter().take(count).all(|mark| mark.pins == 0)

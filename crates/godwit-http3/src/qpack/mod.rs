@@ -5,18 +5,20 @@
 //! carries these. [`Encoder`] writes sections that stand alone.
 //!
 //! From the bottom: `prefix_int`, `huffman`, `static_table`, `hash`, `table`, `instructions` are the format and what both ends
-//! have; `inserts` and `feedback` are parts of `decoder`; `seen`, `indexed` and `unacknowledged` of `table_encoder`, whose
-//! `section` writes.
+//! have; `inserts` and `feedback` are parts of `decoder`; `seen` and `frequency`, `indexed`, `room` and `unacknowledged` of
+//! `table_encoder`, whose `section` writes.
 
 mod decoder;
 mod encoder;
 mod feedback;
+mod frequency;
 mod hash;
 mod huffman;
 mod indexed;
 mod inserts;
 mod instructions;
 mod prefix_int;
+mod room;
 mod section;
 mod seen;
 mod static_table;

@@ -59,9 +59,18 @@ impl Table {
     }
 
     /// The size of the entries together.
-    #[cfg(test)]
     pub(super) fn size(&self) -> u64 {
         self.size
+    }
+
+    /// The size of each entry, from the oldest on.
+    pub(super) fn sizes(&self) -> impl Iterator<Item = u64> {
+        self.entries.iter().map(Entry::size)
+    }
+
+    /// How many entries there are.
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
     }
 
     /// How many entries have been inserted since the beginning, which is the absolute index of the next one.
@@ -100,20 +109,6 @@ impl Table {
         true
     }
 
-    /// The absolute index of the oldest entry that would stay if one of `size` were inserted; `None` if that does not fit.
-    pub(super) fn oldest_beside(&self, size: u64) -> Option<u64> {
-        let room = self.capacity.checked_sub(size)?;
-        let (mut left, mut oldest) = (self.size, self.dropped);
-        for entry in &self.entries {
-            if left <= room {
-                break;
-            }
-            left = left.saturating_sub(entry.size());
-            oldest = oldest.saturating_add(1);
-        }
-        Some(oldest)
-    }
-
     fn shrink_to(&mut self, size: u64) {
         while self.size > size
             && let Some(entry) = self.entries.pop_front()
@@ -146,7 +141,6 @@ mod tests {
     #[test]
     fn the_oldest_leave_and_keep_their_index() {
         let mut table = table(70, &[("a", "1"), ("b", "2")]);
-        assert_eq!(table.oldest_beside(34), Some(1));
         assert!(table.insert(Entry::new(b"c", b"3")));
         assert_eq!((table.inserted(), table.dropped(), table.size()), (3, 1, 68));
         assert_eq!(table.get(0), None);
@@ -167,7 +161,6 @@ mod tests {
     #[test]
     fn what_is_larger_than_the_capacity_changes_nothing() {
         let mut table = table(40, &[("a", "1")]);
-        assert_eq!(table.oldest_beside(41), None);
         assert!(!table.insert(Entry::new(b"name", b"value")));
         assert_eq!((table.inserted(), table.size()), (1, 34));
         assert!(table.insert(Entry::new(b"name", b"valu")));

@@ -1,28 +1,24 @@
 //! The encoder with a dynamic table (RFC 9204 sections 2.1, 4.3 and 4.4): what it has inserted, what the peer has
 //! acknowledged, and what may be inserted in which place. [`super::Section`] writes the field sections.
 //!
-//! What is inserted has been written before of late, so that an insertion earns its bytes. Where the table is full the oldest
-//! entry leaves, unless it was used since it was inserted: then it is duplicated first.
+//! What is inserted has been written before of late, or is likely to be written again, and is worth more than what leaves for it:
+//! see `seen` and `room`.
 //!
 //! Invariants: no entry leaves that has not been acknowledged, or that a section refers to which has not; no more streams could
 //! have to wait than the peer permits; nothing here ever waits for the peer.
 
+use super::frequency::{Frequency, ONCE};
 use super::indexed::Indexed;
 use super::instructions::{self, DecoderStream, FromDecoder};
+use super::room::{Room, Worth};
 use super::seen::Seen;
 use super::table::Entry;
 use super::unacknowledged::{Sent, Unacknowledged};
 use super::written_section::Written;
-use super::{FIELD_OVERHEAD, field_size, static_table};
+use super::{FIELD_OVERHEAD, field_size, hash, static_table};
 use crate::error::{Error, ErrorCode};
 use godwit_wire::StreamId;
 use std::collections::BTreeSet;
-
-/// An entry is in use to which one of so many sections before has referred.
-const RECENT: u64 = 32;
-
-/// Used entries that one insertion saves from leaving.
-const MAX_SAVED: u32 = 4;
 
 /// What the peer said when it gave a stream up (section 4.4.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,8 +52,8 @@ pub struct TableEncoder {
     is_held_back: bool,
     /// How many have been begun.
     sections: u64,
-    /// Entries below this absolute index should leave: nothing new is to refer to them.
-    leaving: u64,
+    /// Something could not be inserted because of an entry before this absolute index.
+    in_the_way: u64,
     peer: DecoderStream,
 }
 
@@ -76,7 +72,7 @@ impl TableEncoder {
             instructions: Vec::new(),
             is_held_back: false,
             sections: 0,
-            leaving: 0,
+            in_the_way: 0,
             peer: DecoderStream::default(),
         }
     }
@@ -229,17 +225,32 @@ impl TableEncoder {
         self.table().map_or(0, |table| table.table().inserted())
     }
 
-    /// A section refers to an entry that was there before it.
-    pub(super) fn on_used(&mut self, index: u64) {
-        let section = self.sections;
-        if let Some(table) = &mut self.table {
-            table.set_used(index, section);
+    /// A section refers to an entry that was there before it, for the whole of it or for its name.
+    pub(super) fn on_used(&mut self, index: u64, is_whole: bool) {
+        let section = self.section_number();
+        let Some(table) = &mut self.table else { return };
+        // A name that stands for nothing else is used for all that it is.
+        let is_whole = is_whole || table.table().get(index).is_some_and(|entry| entry.value().is_empty());
+        let name = table.on_used(index, if is_whole { ONCE } else { ONCE / 4 }, section);
+        if let (true, Some(name), Some(seen)) = (is_whole, name, &mut self.seen) {
+            seen.came_again(name);
         }
     }
 
-    /// Whether an entry is to leave soon.
-    pub(super) fn is_leaving(&self, index: u64) -> bool {
-        index < self.leaving
+    /// Where an entry is to be found that a section is about to refer to, which does so with entries from `oldest` on: where it is,
+    /// unless it is the oldest and in the way, and can take its own place at the other end.
+    pub(super) fn renewed(&mut self, index: u64, oldest: u64) -> u64 {
+        let may_leave = index < oldest.min(self.unacknowledged.known_received()).min(self.in_the_way);
+        let may_insert = self.may_insert();
+        let table = self.table.as_mut().filter(|table| may_leave && may_insert && table.may_renew(index));
+        let Some(table) = table else { return index };
+        instructions::put_duplicate(relative(table, index), &mut self.instructions);
+        table.duplicate(index).unwrap_or(index)
+    }
+
+    /// The number by which frequencies are reckoned.
+    pub(super) fn section_number(&self) -> u16 {
+        self.sections as u16
     }
 
     /// Whether anything can be inserted now.
@@ -247,15 +258,23 @@ impl TableEncoder {
         self.capacity >= FIELD_OVERHEAD && !self.is_held_back
     }
 
-    /// Inserts a field while a section is being written that refers to entries from `oldest` on; the absolute index of the entry.
-    pub(super) fn insert(&mut self, name: &[u8], value: &[u8], name_hash: u32, oldest: u64) -> Option<u64> {
-        if !self.may_insert() || !self.make_room(field_size(name, value), oldest) {
+    /// Inserts a field that comes so often, and of which each use saves so many bytes, if it is worth that, while a section is
+    /// being written that refers to entries from `oldest` on; the absolute index of the entry.
+    pub(super) fn insert(
+        &mut self,
+        (name, value): (&[u8], &[u8]),
+        (frequency, gain): (u32, u32),
+        oldest: u64,
+    ) -> Option<u64> {
+        let worth = Worth { frequency, gain, size: field_size(name, value) };
+        if !self.may_insert() || !self.make_room(worth, oldest) {
             return None;
         }
+        let section = self.section_number();
         let is_static = static_table::find(name, value);
         let table = self.table.as_mut()?;
         let out = &mut self.instructions;
-        let named = table.find_name(name_hash, name, u64::MAX).usable;
+        let named = table.find_name(hash::name(name), name, u64::MAX).usable;
         let relative = named.map(|named| relative(table, named));
         match (is_static, relative) {
             (Some(static_table::Match::Field(index) | static_table::Match::Name(index)), _) => {
@@ -264,60 +283,39 @@ impl TableEncoder {
             (None, Some(relative)) => instructions::put_insert_named(false, relative, value, out),
             (None, None) => instructions::put_insert_literal(name, value, out),
         }
-        table.insert(Entry::new(name, value))
+        table.insert(Entry::new(name, value), gain, Frequency::new(frequency, section))
     }
 
-    /// Inserts what is in the table once more, while a section is being written that refers to entries from `oldest` on.
-    pub(super) fn duplicate(&mut self, index: u64, oldest: u64) -> Option<u64> {
-        let table = self.table()?.table();
-        let entry = table.get(index)?.clone();
-        let stays = table.oldest_beside(entry.size())?;
-        if !self.may_insert() || !self.may_drop_until(stays, oldest) {
-            return None;
-        }
-        self.put_duplicate(index, entry)
-    }
-
-    fn put_duplicate(&mut self, index: u64, entry: Entry) -> Option<u64> {
-        let table = self.table.as_mut()?;
-        instructions::put_duplicate(relative(table, index), &mut self.instructions);
-        table.set_used(index, 0);
-        table.insert(entry)
-    }
-
-    /// Sees to it that an entry of this size can be inserted. False if what would have to leave has to stay.
-    fn make_room(&mut self, size: u64, oldest: u64) -> bool {
+    /// Sees to it that what is worth so much can be inserted. False if what would have to leave is worth more, or has to stay.
+    fn make_room(&mut self, worth: Worth, oldest: u64) -> bool {
         // What takes most of the table drives out all else.
-        if size > self.capacity.saturating_sub(self.capacity / 4) {
+        if worth.size > self.capacity.saturating_sub(self.capacity / 4) {
             return false;
         }
-        if self.table.is_none() {
-            let table = self.table.insert(Box::new(Indexed::new()));
+        let (section, known) = (self.section_number(), self.unacknowledged.known_received());
+        let table = self.table.get_or_insert_with(|| {
+            let mut table = Box::new(Indexed::new());
             table.set_capacity(self.capacity);
             instructions::put_capacity(self.capacity, &mut self.instructions);
-        }
-        for _ in 0..MAX_SAVED {
-            let Some(table) = self.table.as_deref() else { return false };
-            let Some(stays) = table.table().oldest_beside(size) else { return false };
-            if !self.may_drop_until(stays, oldest) {
-                // Until they are acknowledged nothing new should keep them.
-                self.leaving = self.leaving.max(stays);
-                return false;
+            table
+        });
+        match Room::seek(table, worth, section, oldest.min(known)) {
+            Room::Worthless => false,
+            Room::Kept(index) => {
+                self.in_the_way = index.saturating_add(1);
+                false
             }
-            let recently = self.sections.saturating_sub(RECENT);
-            let Some(used) = table.used_since(recently, stays) else { return true };
-            if self.duplicate(used, oldest).is_none() {
-                return false;
+            Room::Made { leave, saved } => {
+                let first = table.table().dropped();
+                for position in (0..leave).filter(|position| saved.wrapping_shr(*position as u32) & 1 != 0) {
+                    // Those before it leave for it, or it does itself.
+                    let index = first.saturating_add(position as u64);
+                    instructions::put_duplicate(relative(table, index), &mut self.instructions);
+                    table.duplicate(index);
+                }
+                true
             }
         }
-        // All that is there is in use. The next one who tries finds others to leave.
-        false
-    }
-
-    /// Whether all entries before this one may leave, while those from `oldest` on are being referred to.
-    fn may_drop_until(&self, index: u64, oldest: u64) -> bool {
-        let known = self.unacknowledged.known_received();
-        index <= oldest.min(known) && self.table().is_none_or(|table| table.may_drop_until(index))
     }
 }
 

@@ -210,8 +210,8 @@ fn io_has(world: &World, id: StreamId) -> bool {
 fn what_comes_again_is_sent_once() {
     let world = World::new(1 << 20, usize::MAX);
     let sent = sent(&world, &["/long/path"; 4], &Config::default());
-    assert_eq!(sent[0].1, 0, "what comes once is not inserted");
-    assert!(sent[1].1 > 20 && sent[1].0 < 12, "{sent:?}");
+    assert!(sent[0].1 > 20, "what is likely to come again is inserted at once: {sent:?}");
+    assert!(sent[1].0 < 12, "{sent:?}");
     assert!(sent[2] == sent[3] && sent[2].1 == 0 && sent[2].0 < 12, "{sent:?}");
 }
 
@@ -227,8 +227,8 @@ fn where_none_may_wait_only_what_has_arrived_is_referred_to() {
     let world = World::new(1 << 20, usize::MAX);
     let config = Config { qpack_blocked_streams: 0, ..Config::default() };
     let sent = sent(&world, &["/long/path"; 4], &config);
-    assert!(sent[1].1 > 20 && sent[1].0 == sent[0].0, "{sent:?}");
-    assert!(sent[2] == sent[3] && sent[2].1 == 0 && sent[2].0 < 12, "{sent:?}");
+    assert!(sent[0].1 == 0 && sent[1].1 > 20 && sent[1].0 == sent[0].0, "{sent:?}");
+    assert!(sent[2].0 < sent[0].0 / 2 && sent[3].1 == 0 && sent[3].0 < 12, "{sent:?}");
 }
 
 #[test]

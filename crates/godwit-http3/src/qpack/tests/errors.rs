@@ -96,10 +96,10 @@ fn an_instruction_that_cannot_fit_is_refused_by_its_lengths() {
 fn encoder() -> TableEncoder {
     let mut encoder = TableEncoder::new(4096);
     encoder.on_settings(4096, 16);
-    for stream in [0, 4] {
+    for (stream, name, value) in [(0, &b":method"[..], &b"GET"[..]), (4, b"x-name", b"a value")] {
         let mut lines = Vec::new();
         let mut section = encoder.section(None, &mut lines);
-        section.field(b"x-name", b"a value", false);
+        section.field(name, value, false);
         let written = section.finish();
         encoder.on_sent(StreamId::from_u64(stream), &written);
         assert_eq!(encoder.could_block(&written), stream == 4);
@@ -159,11 +159,8 @@ fn secrets_are_not_inserted() {
         assert!(encoder.instructions().is_empty());
     }
     // Nobody guesses a long one.
-    for number in 0..2 {
-        let mut lines = Vec::new();
-        encoder.section(None, &mut lines).field(b"cookie", b"session=0123456789abcdef", false);
-        assert_eq!(encoder.instructions().is_empty(), number == 0);
-    }
+    encoder.section(None, &mut Vec::new()).field(b"cookie", b"session=0123456789abcdef", false);
+    assert!(!encoder.instructions().is_empty());
 }
 
 /// Sends a section with one field on the stream with this number; whether it refers to an entry.
@@ -186,7 +183,7 @@ fn sections_that_nobody_answers_are_held_within_bounds() {
     // Each answer makes room for one.
     let first =
         (0..3000).find(|number| tell_encoder(&mut encoder, &acknowledgement(*number)).is_ok()).unwrap();
-    assert!(first < 3);
+    assert_eq!(first, 0);
     assert!(refers(&mut encoder, 3000) && !refers(&mut encoder, 3001));
 }
 

@@ -206,7 +206,8 @@ fn what_is_in_use_stays_when_the_table_is_full() {
         world.decoder.take_feedback(&mut answers);
         tell_encoder(&mut world.encoder, &answers).unwrap();
     }
-    assert!(world.encoder.table().unwrap().table().dropped() > 50, "others have left");
+    let dropped = world.encoder.table().unwrap().table().dropped();
+    assert!(dropped > 10, "others have left: {dropped}");
 }
 
 proptest! {
