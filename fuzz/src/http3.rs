@@ -2,6 +2,7 @@
 //! the bytes were understood to their end.
 
 use bytes::Bytes;
+use godwit_http3::capsule::{Capsule, CapsuleReader, MAX_DATAGRAM, MAX_REASON};
 use godwit_http3::frame::FrameReader;
 use godwit_http3::qpack::{DecodeError, Decoder, Encoder, TableEncoder, field_size};
 use godwit_http3::{Direction, Settings, Side, StreamId};
@@ -174,4 +175,46 @@ pub fn settings(bytes: &[u8]) -> bool {
     assert_eq!(header.len, payload.len() as u64);
     assert_eq!(Settings::decode(&payload), Ok(settings), "settings read the same again");
     true
+}
+
+/// Capsules in content: it does not matter in what pieces they come, and what is read can be written. The first byte is the
+/// size of the pieces.
+pub fn capsules(bytes: &[u8]) -> bool {
+    let Some((piece, content)) = bytes.split_first() else { return false };
+    let (capsules, over) = read_capsules(content, content.len().max(1));
+    let pieces = read_capsules(content, usize::from(*piece).max(1));
+    assert_eq!(pieces, (capsules.clone(), over), "capsules read the same in pieces");
+    let mut written = Vec::new();
+    for capsule in &capsules {
+        capsule.encode(&mut written);
+        match capsule {
+            Capsule::Datagram(data) => assert!(data.len() <= MAX_DATAGRAM),
+            Capsule::CloseSession { reason, .. } => assert!(reason.len() <= MAX_REASON),
+            _ => {}
+        }
+    }
+    assert_eq!(
+        read_capsules(&written, written.len().max(1)),
+        (capsules, Some(true)),
+        "capsules can be written"
+    );
+    over == Some(true)
+}
+
+/// The capsules, and whether the content may end behind them; `None` if it is not as it has to be.
+fn read_capsules(content: &[u8], piece: usize) -> (Vec<Capsule>, Option<bool>) {
+    let mut reader = CapsuleReader::new();
+    let mut capsules = Vec::new();
+    for piece in content.chunks(piece) {
+        let mut input = Bytes::copy_from_slice(piece);
+        loop {
+            match reader.next(&mut input) {
+                Ok(Some(capsule)) => capsules.push(capsule),
+                Ok(None) => break,
+                Err(_) => return (capsules, None),
+            }
+        }
+        assert!(input.is_empty(), "a reader takes everything");
+    }
+    (capsules, Some(reader.is_between_capsules()))
 }

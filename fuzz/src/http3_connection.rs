@@ -30,6 +30,11 @@ pub fn connection(bytes: &[u8]) -> bool {
     let steps = steps(program);
     let whole = run(side, &steps, usize::MAX);
     let pieces = run(side, &steps, 1);
+    // An encoder that drops entries which are still needed is caught only if the stream that needs them has not been read before.
+    const QPACK: [Option<u64>; 2] = [Some(0x200), Some(0x201)];
+    if QPACK.contains(&pieces.code) || QPACK.contains(&whole.code) {
+        return false;
+    }
     assert_eq!((pieces.closed, pieces.code), (whole.closed, whole.code), "streams end the same in pieces");
     // What else came together with the error that closes a connection may go unsaid.
     assert!(whole.closed || pieces == whole, "streams read the same in pieces: {whole:?} {pieces:?}");
@@ -62,6 +67,7 @@ fn run(side: Side, steps: &[Step<'_>], piece: usize) -> Outcome {
     config.max_field_section_size = 4096;
     config.max_buffered_headers = 8192;
     config.enable_connect_protocol = true;
+    config.max_webtransport_sessions = 2;
     config.grease = false;
     let mut connection = Connection::new(side, config);
     connection.start(&mut io);
@@ -117,6 +123,14 @@ fn fetch(connection: &mut Connection, io: &mut Io, outcome: &mut Outcome) {
         match event {
             Event::Settings => outcome.settings += 1,
             Event::GoAway { id } => outcome.goaways.push(id),
+            Event::SessionStream { id, direction } => {
+                let stream = connection.accept_session_stream(id, direction);
+                assert!(
+                    stream.is_some() || !connection.has_session(id),
+                    "a stream that was told of is there"
+                );
+                outcome.messages.entry(id).or_default().heads.push(format!("{stream:?}"));
+            }
             Event::Request { id, request, .. } => {
                 check(request.headers());
                 outcome.messages.entry(id).or_default().heads.push(format!("{request:?}"));

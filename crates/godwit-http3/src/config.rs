@@ -27,6 +27,13 @@ pub struct Config {
     /// `https://www.example.com` (RFC 9412). Clients may then ask for them there without looking up their addresses, if
     /// the certificate is for them; and for no others. As many are told as 16 KiB hold. Default none, which says nothing.
     pub origins: Vec<String>,
+    /// Whether HTTP datagrams (RFC 9297) are taken, on extended CONNECT exchanges. The QUIC connection must take datagrams.
+    /// Default false.
+    pub enable_datagrams: bool,
+    /// How many WebTransport sessions there may be at once on a connection (draft-ietf-webtrans-http3); a server rejects
+    /// more. With 0 there is no WebTransport; otherwise `enable_connect_protocol` and `enable_datagrams` are taken as set.
+    /// Default 0.
+    pub max_webtransport_sessions: usize,
     /// Whether reserved settings and frames are sent now and then, so that peers keep ignoring what they
     /// do not know (RFC 9114 section 7.2.8). Default true.
     pub grease: bool,
@@ -49,9 +56,25 @@ impl Config {
     pub(crate) fn capped(mut self) -> Self {
         self.max_field_section_size = self.max_field_section_size.min(VARINT_MAX);
         self.qpack_max_table_capacity = self.qpack_max_table_capacity.min(VARINT_MAX);
-        self.qpack_blocked_streams =
-            self.qpack_blocked_streams.min(usize::try_from(VARINT_MAX).unwrap_or(usize::MAX));
+        let most = usize::try_from(VARINT_MAX).unwrap_or(usize::MAX);
+        self.qpack_blocked_streams = self.qpack_blocked_streams.min(most);
+        self.max_webtransport_sessions = self.max_webtransport_sessions.min(most);
         self
+    }
+
+    /// Whether a server accepts extended CONNECT.
+    pub(crate) fn has_connect_protocol(&self) -> bool {
+        self.enable_connect_protocol || self.has_webtransport()
+    }
+
+    /// Whether HTTP datagrams are taken.
+    pub(crate) fn has_datagrams(&self) -> bool {
+        self.enable_datagrams || self.has_webtransport()
+    }
+
+    /// Whether there is WebTransport.
+    pub(crate) fn has_webtransport(&self) -> bool {
+        self.max_webtransport_sessions > 0
     }
 }
 
@@ -65,6 +88,8 @@ impl Default for Config {
             qpack_blocked_streams: 16,
             enable_connect_protocol: false,
             origins: Vec::new(),
+            enable_datagrams: false,
+            max_webtransport_sessions: 0,
             grease: true,
             useless_allowance: 1000,
             useless_per_second: 16,

@@ -1,4 +1,5 @@
-//! Error codes, connection errors, and why calls are refused (RFC 9114 section 8, RFC 9204 section 6).
+//! Error codes, connection errors, and why calls are refused (RFC 9114 section 8, RFC 9204 section 6, RFC 9297 section 5.2,
+//! draft-ietf-webtrans-http3).
 
 use std::fmt;
 use std::panic::Location;
@@ -68,6 +69,12 @@ codes! {
     H3_CONNECT_ERROR = 0x10f;
     /// The request cannot be served over HTTP/3; the peer should use HTTP/1.1.
     H3_VERSION_FALLBACK = 0x110;
+    /// A datagram or capsule that breaks the rules (RFC 9297 section 5.2).
+    H3_DATAGRAM_ERROR = 0x33;
+    /// A stream came before its WebTransport session, and there was no room for it.
+    WT_BUFFERED_STREAM_REJECTED = 0x3994bd84;
+    /// The WebTransport session of a stream is over.
+    WT_SESSION_GONE = 0x170d7b68;
     /// A field section cannot be decompressed.
     QPACK_DECOMPRESSION_FAILED = 0x200;
     /// A bad instruction on the encoder stream.
@@ -158,6 +165,36 @@ impl fmt::Display for SendError {
 }
 
 impl std::error::Error for SendError {}
+
+/// Why a datagram is not sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DatagramError {
+    /// The exchange or the connection is over.
+    Closed,
+    /// The peer takes no datagrams.
+    Unsupported,
+    /// It is too large; `max` bytes are permitted now.
+    TooLarge {
+        /// What is permitted.
+        max: usize,
+    },
+    /// Too many wait to be sent. There is room later.
+    Full,
+}
+
+impl fmt::Display for DatagramError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DatagramError::Closed => f.write_str("the exchange of the datagram is over"),
+            DatagramError::Unsupported => f.write_str("the peer takes no datagrams"),
+            DatagramError::TooLarge { max } => write!(f, "the datagram is longer than {max} bytes"),
+            DatagramError::Full => f.write_str("too many datagrams wait to be sent"),
+        }
+    }
+}
+
+impl std::error::Error for DatagramError {}
 
 /// Why the rest of a message cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! What the application is told.
 
-use crate::{Error, ErrorCode, StreamId};
+use crate::{Direction, Error, ErrorCode, StreamId};
 use http::{Request, Response};
 
 /// Something that happened on a connection.
@@ -64,6 +64,28 @@ pub enum Event {
         id: StreamId,
         /// Why. From a server, [`ErrorCode::H3_NO_ERROR`] says that the response needs no more of the request.
         code: ErrorCode,
+    },
+    /// Datagrams have come for an extended CONNECT exchange. Told once until [`crate::Connection::read_datagram`] has said
+    /// that there are no more.
+    DatagramsReadable {
+        /// The request's stream.
+        id: StreamId,
+    },
+    /// The peer has opened a stream in a WebTransport session, to be fetched with
+    /// [`crate::Connection::accept_session_stream`].
+    SessionStream {
+        /// The session: the stream of its request.
+        id: StreamId,
+        /// The stream's direction.
+        direction: Direction,
+    },
+    /// An extended CONNECT exchange is over in both directions: it has no more datagrams, nor streams if it was a WebTransport
+    /// session.
+    TunnelClosed {
+        /// The request's stream.
+        id: StreamId,
+        /// The streams of the session, which have been given up.
+        streams: Vec<StreamId>,
     },
     /// The peer is shutting down. From a server: requests with this stream id or above are not processed
     /// (each open one is reported with [`Event::Reset`]), and no new ones can be sent. From a client: it

@@ -133,6 +133,11 @@ impl FrameReader {
         self.current.is_none() && self.frame_type.is_none() && self.partial.is_empty()
     }
 
+    /// Whether the header that is being read may become one of this type.
+    pub(crate) fn may_be(&self, frame_type: FrameType) -> bool {
+        self.frame_type.is_none_or(|known| known == frame_type)
+    }
+
     /// Bytes held by an incomplete [`FrameReader::collect`].
     pub fn collected_len(&self) -> usize {
         self.collected.len()

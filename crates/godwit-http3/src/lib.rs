@@ -10,13 +10,14 @@
 //!
 //! # Order of the modules
 //!
-//! From the bottom: `error`, `config`, `budget`, `transport`, `request_map`, `qpack`, `frame`, `settings`, `origin`, `message`, `event`,
-//! `connection`. Each may use those before it.
+//! From the bottom: `error`, `config`, `budget`, `transport`, `request_map`, `qpack`, `frame`, `capsule`, `settings`,
+//! `origin`, `webtransport`, `message`, `event`, `connection`. Each may use those before it.
 #![forbid(unsafe_code)]
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 mod budget;
+pub mod capsule;
 mod config;
 mod connection;
 mod error;
@@ -28,10 +29,11 @@ pub mod qpack;
 mod request_map;
 mod settings;
 mod transport;
+pub mod webtransport;
 
 pub use config::Config;
 pub use connection::{BodyRead, Connection};
-pub use error::{Error, ErrorCode, ReadError, SendError};
+pub use error::{DatagramError, Error, ErrorCode, ReadError, SendError};
 pub use event::Event;
 pub use godwit_base::Time;
 pub use godwit_wire::{Direction, Side, StreamId};

@@ -1,4 +1,4 @@
-//! The SETTINGS frame (RFC 9114 section 7.2.4; RFC 9204 section 5; RFC 9220; RFC 9297).
+//! The SETTINGS frame (RFC 9114 section 7.2.4; RFC 9204 section 5; RFC 9220; RFC 9297; draft-ietf-webtrans-http3).
 
 use crate::error::{Error, ErrorCode};
 use crate::frame::{self, FrameType};
@@ -10,6 +10,12 @@ const MAX_FIELD_SECTION_SIZE: u64 = 0x6;
 const QPACK_BLOCKED_STREAMS: u64 = 0x7;
 const ENABLE_CONNECT_PROTOCOL: u64 = 0x8;
 const H3_DATAGRAM: u64 = 0x33;
+/// The same before it was an RFC (draft-ietf-masque-h3-datagram-04).
+const H3_DATAGRAM_DRAFT04: u64 = 0xffd277;
+/// Support for WebTransport, by the draft that has it so.
+const ENABLE_WEBTRANSPORT_DRAFT02: u64 = 0x2b603742;
+const WEBTRANSPORT_MAX_SESSIONS_DRAFT07: u64 = 0xc671706a;
+const WT_MAX_SESSIONS_DRAFT13: u64 = 0x14e9cd29;
 
 /// The most settings read from one frame.
 const MAX_COUNT: usize = 64;
@@ -31,6 +37,9 @@ pub struct Settings {
     pub enable_connect_protocol: bool,
     /// Its sender takes HTTP datagrams (RFC 9297).
     pub h3_datagram: bool,
+    /// How many WebTransport sessions its sender takes at once; 0 if it has none of it. Drafts that say only whether it does
+    /// mean 1.
+    pub webtransport_max_sessions: u64,
 }
 
 impl Settings {
@@ -61,7 +70,14 @@ impl Settings {
             MAX_FIELD_SECTION_SIZE => self.max_field_section_size = Some(value),
             QPACK_BLOCKED_STREAMS => self.qpack_blocked_streams = value,
             ENABLE_CONNECT_PROTOCOL => self.enable_connect_protocol = flag(value)?,
-            H3_DATAGRAM => self.h3_datagram = flag(value)?,
+            H3_DATAGRAM | H3_DATAGRAM_DRAFT04 => self.h3_datagram |= flag(value)?,
+            ENABLE_WEBTRANSPORT_DRAFT02 => {
+                let sessions = u64::from(flag(value)?);
+                self.webtransport_max_sessions = self.webtransport_max_sessions.max(sessions);
+            }
+            WEBTRANSPORT_MAX_SESSIONS_DRAFT07 | WT_MAX_SESSIONS_DRAFT13 => {
+                self.webtransport_max_sessions = self.webtransport_max_sessions.max(value);
+            }
             0x0 | 0x2 | 0x3 | 0x4 | 0x5 => {
                 return Err(Error::new(ErrorCode::H3_SETTINGS_ERROR, "a setting that only HTTP/2 has"));
             }
@@ -95,6 +111,9 @@ impl Settings {
             (QPACK_BLOCKED_STREAMS, self.qpack_blocked_streams),
             (ENABLE_CONNECT_PROTOCOL, u64::from(self.enable_connect_protocol)),
             (H3_DATAGRAM, u64::from(self.h3_datagram)),
+            (ENABLE_WEBTRANSPORT_DRAFT02, self.webtransport_max_sessions.min(1)),
+            (WEBTRANSPORT_MAX_SESSIONS_DRAFT07, self.webtransport_max_sessions),
+            (WT_MAX_SESSIONS_DRAFT13, self.webtransport_max_sessions),
         ] {
             if value > 0 {
                 put(identifier, value);
@@ -159,19 +178,26 @@ mod tests {
         assert_eq!(codes(&[6]), Err(ErrorCode::H3_FRAME_ERROR));
         assert_eq!(codes(&[6, 0x40]), Err(ErrorCode::H3_FRAME_ERROR));
         assert_eq!(codes(&[]), Ok(Settings::default()));
+        // Drafts say it in different ways.
+        let sessions = |bytes| codes(bytes).map(|settings| settings.webtransport_max_sessions);
+        assert_eq!(sessions(&[0xab, 0x60, 0x37, 0x42, 1]), Ok(1));
+        assert_eq!(sessions(&[0xab, 0x60, 0x37, 0x42, 1, 0xc0, 0, 0, 0, 0xc6, 0x71, 0x70, 0x6a, 5]), Ok(5));
+        assert_eq!(sessions(&[0x94, 0xe9, 0xcd, 0x29, 7, 0xab, 0x60, 0x37, 0x42, 1]), Ok(7));
+        assert_eq!(sessions(&[0xab, 0x60, 0x37, 0x42, 2]), Err(ErrorCode::H3_SETTINGS_ERROR));
         let many: Vec<u8> = (0..100).flat_map(|n: u8| [0x40, 100 + n, 0]).collect();
         assert_eq!(codes(&many), Err(ErrorCode::H3_EXCESSIVE_LOAD));
     }
 
     proptest! {
         #[test]
-        fn round_trip(size in prop::option::of(0..1_u64 << 62), table in 0_u64..1 << 30, blocked in 0_u64..200, flags in any::<[bool; 3]>()) {
+        fn round_trip(size in prop::option::of(0..1_u64 << 62), table in 0_u64..1 << 30, blocked in 0_u64..200, sessions in 0..1_u64 << 62, flags in any::<[bool; 3]>()) {
             let settings = Settings {
                 max_field_section_size: size,
                 qpack_max_table_capacity: table,
                 qpack_blocked_streams: blocked,
                 enable_connect_protocol: flags[0],
                 h3_datagram: flags[1],
+                webtransport_max_sessions: sessions,
             };
             let mut out = Vec::new();
             settings.encode(flags[2], &mut out);

@@ -1,5 +1,6 @@
-//! What HTTP/3 needs of a transport: streams, and a way to close.
+//! What HTTP/3 needs of a transport: streams, datagrams, and a way to close.
 
+use crate::error::DatagramError;
 use bytes::Bytes;
 use godwit_base::Time;
 use godwit_wire::{Direction, StreamId};
@@ -27,7 +28,7 @@ pub enum StreamError {
     Unknown,
 }
 
-/// One connection's streams. No call blocks, waits, or calls back.
+/// One connection's streams and datagrams. No call blocks, waits, or calls back.
 pub trait Transport {
     /// The time of what is being dealt with: limits on what peers may do in a while are reckoned by it.
     fn now(&self) -> Time;
@@ -61,6 +62,21 @@ pub trait Transport {
 
     /// Takes at most `max` (at least 1) of the bytes that have arrived.
     fn read(&mut self, id: StreamId, max: usize) -> Result<Read, StreamError>;
+
+    /// Sends a datagram, whole or not at all, or says why not.
+    fn send_datagram(&mut self, _data: Bytes) -> Result<(), DatagramError> {
+        Err(DatagramError::Unsupported)
+    }
+
+    /// The oldest datagram that has come.
+    fn read_datagram(&mut self) -> Option<Bytes> {
+        None
+    }
+
+    /// The largest datagram that can be sent, in bytes; `None` if the peer takes none.
+    fn max_datagram_len(&self) -> Option<usize> {
+        None
+    }
 
     /// True while memory is scarce: then hardly more is to be made ready than [`Transport::write`] takes.
     fn is_memory_scarce(&self) -> bool {

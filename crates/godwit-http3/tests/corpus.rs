@@ -46,10 +46,22 @@ const SETTINGS: &[Seed] = &[
     ("usual", "01 5000 06 8000ffff 07 10 08 01 33 01", true),
     ("empty", "", true),
     ("unknown", "21 00 4040 05", true),
+    ("webtransport", "08 01 33 01 ab603742 01 c0000000c671706a 05 94e9cd29 05", true),
     ("twice", "06 01 06 02", false),
     ("of_http2", "02 00", false),
     ("no_flag", "08 02", false),
     ("cut", "06", false),
+];
+
+/// The first byte is the size of the pieces in which the content comes.
+const CAPSULES: &[Seed] = &[
+    ("datagrams", "ff 00 03 616263 00 00", true),
+    ("session_drains_and_ends", "01 800078ae 00 6843 08 0000002a 626c6168", true),
+    ("nobody_knows_it", "03 21 04 61626364 800078ae 00", true),
+    ("end_without_a_code", "ff 6843 02 0000", false),
+    ("reason_that_is_no_text", "02 6843 05 00000000 ff", false),
+    ("longest_length", "02 00 ffffffffffffffff 00", false),
+    ("cut_in_the_value", "02 00 0a 6162", false),
 ];
 
 /// A name, the steps of the program, and whether they are understood to their end.
@@ -144,6 +156,23 @@ const EXCHANGES: &[Exchange] = &[
         true,
     ),
     ("cancellations_and_worse", SERVER, &[CONTROL, (UNI | 1, "03 44*1001 80")], false),
+    (
+        "session_with_streams",
+        SERVER,
+        &[
+            CONTROL,
+            (UNI | 1, "4054 00 68656c6c6f"),
+            (
+                0,
+                "01 25 0000 cf d7 50 06 612e74657374 c1 27 02 3a70726f746f636f6c 0c 7765627472616e73706f7274 00 01 00",
+            ),
+            (1, "4041 00 68656c6c6f"),
+            (UNI | 2, "4054 00"),
+            (2, "4041 08"),
+        ],
+        true,
+    ),
+    ("stream_of_no_session", SERVER, &[CONTROL, (UNI | 1, "4054 02")], false),
     ("data_first", SERVER, &[CONTROL, (0, "00 01 61")], false),
     ("settings_on_a_request", SERVER, &[CONTROL, (0, "04 00")], false),
     ("control_ends", SERVER, &[CONTROL, (UNI | END, "")], false),
@@ -187,11 +216,14 @@ fn written(steps: &[(u8, &str)]) -> Vec<u8> {
 }
 
 /// The targets, and their seeds with the bytes in hexadecimal.
-fn targets() -> [Target; 4] {
+fn targets() -> [Target; 5] {
     type Check = fn(&[u8]) -> bool;
-    let targets: [(_, Check, _); 2] =
-        [("http3_frames", checks::frames, FRAMES), ("http3_settings", checks::settings, SETTINGS)];
-    let [frames, settings] = targets.map(|(name, check, seeds)| {
+    let targets: [(_, Check, _); 3] = [
+        ("http3_frames", checks::frames, FRAMES),
+        ("http3_settings", checks::settings, SETTINGS),
+        ("http3_capsules", checks::capsules, CAPSULES),
+    ];
+    let [frames, settings, capsules] = targets.map(|(name, check, seeds)| {
         let seeds =
             seeds.iter().map(|(name, text, understood)| (*name, hex::bytes(text), *understood)).collect();
         Target { name, check, seeds }
@@ -199,7 +231,7 @@ fn targets() -> [Target; 4] {
     let qpack = QPACK.iter().map(|(name, steps, understood)| (*name, written(steps), *understood)).collect();
     let qpack = Target { name: "qpack", check: checks::qpack, seeds: qpack };
     let connection = Target { name: "http3_connection", check: connection::connection, seeds: exchanges() };
-    [frames, settings, qpack, connection]
+    [frames, settings, capsules, qpack, connection]
 }
 
 fn corpus() -> PathBuf {

@@ -31,7 +31,9 @@ impl Control {
             max_field_section_size: Some(config.max_field_section_size),
             qpack_max_table_capacity: config.qpack_max_table_capacity,
             qpack_blocked_streams: config.qpack_blocked_streams as u64,
-            enable_connect_protocol: side == Side::Server && config.enable_connect_protocol,
+            enable_connect_protocol: side == Side::Server && config.has_connect_protocol(),
+            h3_datagram: config.has_datagrams(),
+            webtransport_max_sessions: config.max_webtransport_sessions as u64,
             ..Settings::default()
         };
         let mut stream = Outlet::new(CONTROL);

@@ -28,6 +28,8 @@ pub(super) enum Item {
     Response(Response<()>),
     Data(Bytes),
     Trailers(HeaderMap),
+    /// It is no message but a stream of this WebTransport session. What follows has not been read.
+    SessionStream(u64),
     End,
     /// The peer reset the stream.
     Reset(ErrorCode),

@@ -7,10 +7,12 @@
 //! The parts: `recv`, with what is `incoming`, and `sender` are the two halves of a request stream, `uni` the peer's
 //! unidirectional streams; `control` and `compression` have ours, each of which is an `outlet`; `cancellations` knows what the
 //! peer may say of requests that are given up; `request` and `send` join them; `remembered` is of 0-RTT.
+//! `flows` and `sessions` are what belongs to extended CONNECT exchanges: datagrams, and the streams of WebTransport.
 
 mod cancellations;
 mod compression;
 mod control;
+mod flows;
 mod incoming;
 mod outlet;
 mod recv;
@@ -18,6 +20,7 @@ mod remembered;
 mod request;
 mod send;
 mod sender;
+mod sessions;
 mod shared;
 mod uni;
 
@@ -26,20 +29,22 @@ pub use request::BodyRead;
 use crate::config::Config;
 use crate::error::{Error, ErrorCode};
 use crate::event::Event;
+use crate::frame::PartialVarint;
 use crate::origin::OriginSet;
 use crate::request_map::RequestMap;
 use crate::settings::Settings;
 use crate::transport::{Read, Transport};
 use cancellations::Requests;
 use control::Control;
+use flows::Flows;
 use godwit_wire::{Direction, Side, StreamId};
 use request::RequestStream;
+use sessions::Sessions;
 use shared::Shared;
 use std::collections::BTreeMap;
 use uni::{Next, Peer, UniStream};
 
-/// Unidirectional streams of the peer held at once. All but three are there only until their type has
-/// arrived.
+/// Streams of the peer, other than requests, held at once. All but three are there only until it is known what they are for.
 const MAX_UNI_STREAMS: usize = 128;
 
 /// One HTTP/3 connection.
@@ -48,9 +53,12 @@ pub struct Connection {
     shared: Shared,
     control: Control,
     peer: Peer,
+    /// Unidirectional streams, and bidirectional ones of a server.
     uni: BTreeMap<StreamId, UniStream>,
     requests: RequestMap<RequestStream>,
-    /// The index of the first request stream not yet seen (at a server).
+    flows: Flows,
+    sessions: Sessions,
+    /// The index of the first request stream not yet seen.
     next_request: u64,
 }
 
@@ -64,6 +72,8 @@ impl Connection {
             peer: Peer::default(),
             uni: BTreeMap::new(),
             requests: RequestMap::default(),
+            flows: Flows::default(),
+            sessions: Sessions::default(),
             next_request: 0,
         }
     }
@@ -100,7 +110,9 @@ impl Connection {
             && let Some(id) = io.accept(direction)
         {
             let result = match direction {
-                Direction::Unidirectional => self.accept_uni(id),
+                Direction::Unidirectional => {
+                    self.accept_uni(id, UniStream::Untyped(PartialVarint::default()))
+                }
                 Direction::Bidirectional => self.accept_request(io, id),
             };
             self.settle_connection(io, result);
@@ -114,9 +126,9 @@ impl Connection {
             return;
         }
         self.shared.now = io.now();
-        let result = match id.direction() {
-            Direction::Unidirectional => self.read_uni(io, id),
-            Direction::Bidirectional => self.read_request(io, id),
+        let result = match (id.direction(), id.initiator()) {
+            (Direction::Bidirectional, Side::Client) => self.read_request(io, id),
+            _ => self.read_uni(io, id),
         };
         self.settle_connection(io, result);
     }
@@ -160,6 +172,8 @@ impl Connection {
         self.shared.closed = true;
         self.uni.clear();
         self.requests.clear();
+        self.flows.clear();
+        self.sessions.clear();
         self.shared.hold_nothing();
     }
 
@@ -186,10 +200,10 @@ impl Connection {
 
     /// Bytes that are held for the peer and are not the transport's: of requests that are not over, the parts of header
     /// sections that have not come in full, fields (as [`Config::max_field_section_size`] counts them), what was read and not
-    /// asked for, and what the transport did not take; of the connection, the dynamic tables of QPACK and what goes with them.
+    /// asked for, what the transport did not take, and datagrams that were not fetched; of the connection, the dynamic tables of QPACK and what goes with them.
     /// 0 once the connection is closed.
     pub fn held(&self) -> u64 {
-        self.shared.held() as u64
+        self.shared.held().saturating_add(self.flows.held()) as u64
     }
 
     /// Number of requests that are not over in both directions.
@@ -222,10 +236,13 @@ impl Connection {
         self.settle_connection(io, result);
     }
 
-    /// Tells the peer's encoder what it should know, and ends the connection if `result` says so.
+    /// Tells the peer's encoder what it should know, gives up the streams of sessions that are over, and ends the connection if
+    /// `result` says so.
     fn settle_connection(&mut self, io: &mut dyn Transport, result: Result<(), Error>) {
         let result = match result {
-            Ok(()) if !self.shared.closed => self.shared.compression.flush_feedback(io),
+            Ok(()) if !self.shared.closed => {
+                self.shared.compression.flush_feedback(io).and_then(|()| self.give_up_orphans(io))
+            }
             result => result,
         };
         if let Err(error) = result
@@ -237,27 +254,24 @@ impl Connection {
         }
     }
 
-    fn accept_uni(&mut self, id: StreamId) -> Result<(), Error> {
+    fn accept_uni(&mut self, id: StreamId, stream: UniStream) -> Result<(), Error> {
         if self.uni.len() >= MAX_UNI_STREAMS {
             return Err(Error::new(ErrorCode::H3_EXCESSIVE_LOAD, "too many streams without a type"));
         }
-        self.uni.insert(id, UniStream::Untyped(crate::frame::PartialVarint::default()));
+        self.uni.insert(id, stream);
         Ok(())
     }
 
     fn read_uni(&mut self, io: &mut dyn Transport, id: StreamId) -> Result<(), Error> {
         while let Some(stream) = self.uni.get_mut(&id) {
             let requests = Requests { open: &self.requests, next: self.next_request, side: self.shared.side };
-            match io.read(id, recv::CHUNK) {
+            // What a session's stream says is read by others.
+            let max = if stream.is_critical() { recv::CHUNK } else { 1 };
+            match io.read(id, max) {
                 Ok(Read::Blocked) => break,
                 Ok(Read::Data(data)) => {
-                    match uni::receive(stream, &mut self.peer, &mut self.shared, &requests, data)? {
-                        Next::Continue => self.apply_goaway(io)?,
-                        Next::Refuse => {
-                            self.uni.remove(&id);
-                            io.stop_sending(id, ErrorCode::H3_STREAM_CREATION_ERROR.0);
-                        }
-                    }
+                    let next = uni::receive(stream, &mut self.peer, &mut self.shared, &requests, data)?;
+                    self.act(io, id, next)?;
                 }
                 Ok(Read::Finished) | Err(_) if stream.is_critical() => {
                     let reason = "the peer closed a stream that the connection needs";
@@ -265,6 +279,9 @@ impl Connection {
                 }
                 Ok(Read::Finished) | Err(_) => {
                     self.uni.remove(&id);
+                    if id.direction() == Direction::Bidirectional {
+                        io.reset(id, ErrorCode::H3_STREAM_CREATION_ERROR.0);
+                    }
                     self.shared.on_useless()?;
                 }
             }
@@ -274,6 +291,22 @@ impl Connection {
             self.read_request(io, id)?;
         }
         Ok(())
+    }
+
+    /// Does what is to be done after some of a stream was read.
+    fn act(&mut self, io: &mut dyn Transport, id: StreamId, next: Next) -> Result<(), Error> {
+        match next {
+            Next::Continue => self.apply_goaway(io),
+            Next::HandOver(session) => {
+                self.uni.remove(&id);
+                self.on_session_stream(io, session, id)
+            }
+            Next::Refuse => {
+                self.uni.remove(&id);
+                io.stop_sending(id, ErrorCode::H3_STREAM_CREATION_ERROR.0);
+                Ok(())
+            }
+        }
     }
 }
 

@@ -15,12 +15,16 @@ use crate::frame::{Current, FrameReader, FrameType};
 use crate::message::{Body, Builder, Kind, RequestHead, ResponseHead};
 use crate::qpack::DecodeError;
 use crate::transport::{Read, StreamError, Transport};
+use crate::webtransport;
 use bytes::Bytes;
 use godwit_wire::{Side, StreamId};
 use http::{Method, StatusCode};
 
 /// What is read at once where it is not known what comes.
 pub(super) const CHUNK: usize = 4096;
+
+/// What a bidirectional stream of a WebTransport session begins with; the session's name stands where the length would.
+const SESSION_STREAM: FrameType = FrameType(webtransport::BIDI_STREAM);
 
 /// Bytes that two integers before a section's field lines may have.
 const LONGEST_PREFIX: u64 = 20;
@@ -48,6 +52,8 @@ pub(super) struct Receiver {
     held: usize,
     /// The application has been told that there is something to read and has not found the end of it.
     pub(super) informed: bool,
+    /// It may still turn out to be a stream of a WebTransport session, of which no more is to be read than that.
+    undecided: bool,
 }
 
 impl Receiver {
@@ -67,6 +73,7 @@ impl Receiver {
             tunnel: false,
             held: 0,
             informed: false,
+            undecided: shared.side == Side::Server && shared.config.has_webtransport(),
         }
     }
 
@@ -127,11 +134,18 @@ impl Receiver {
             let item = match self.frames.current() {
                 Some(frame) => self.payload(frame, shared, max)?,
                 None => match self.frames.header(&mut self.input) {
+                    Some(frame) if self.undecided && frame.frame_type == SESSION_STREAM => {
+                        return Ok(Item::SessionStream(frame.len));
+                    }
                     Some(frame) => {
+                        self.undecided = false;
                         self.begin(frame, shared)?;
                         continue;
                     }
-                    None => None,
+                    None => {
+                        self.undecided &= self.frames.may_be(SESSION_STREAM);
+                        None
+                    }
                 },
             };
             if let Some(item) = item {
@@ -176,7 +190,8 @@ impl Receiver {
             return self.end(shared).map(Some);
         }
         // Room for a frame's header before the content asked for.
-        match io.read(self.id, max.clamp(64, usize::MAX / 2)) {
+        let max = if self.undecided { 1 } else { max.clamp(64, usize::MAX / 2) };
+        match io.read(self.id, max) {
             Ok(Read::Data(data)) => {
                 self.input = data;
                 Ok(None)
@@ -272,6 +287,10 @@ impl Receiver {
                 _,
             ) => unexpected("a frame that does not belong on a request stream"),
             (frame_type, _) if frame_type.is_forbidden() => unexpected("a frame that only HTTP/2 has"),
+            (SESSION_STREAM, _) if shared.config.has_webtransport() => {
+                let reason = "a stream is declared to be of a session after its beginning";
+                Err(Error::new(ErrorCode::H3_FRAME_ERROR, reason).into())
+            }
             _ => Ok(shared.on_useless()?),
         }
     }
@@ -320,7 +339,7 @@ impl Receiver {
     fn fields(&mut self, section: Bytes, shared: &mut Shared) -> Result<Option<Item>, Fault> {
         let kind = match (self.phase, shared.side) {
             (Phase::Head, Side::Server) => {
-                Kind::Request { connect_protocol: shared.config.enable_connect_protocol }
+                Kind::Request { connect_protocol: shared.config.has_connect_protocol() }
             }
             (Phase::Head, Side::Client) => Kind::Response,
             _ => Kind::Trailers,

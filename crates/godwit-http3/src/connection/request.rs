@@ -5,9 +5,11 @@ use super::incoming::{self, Asked, Fault, Item};
 use super::recv::{self, Receiver};
 use super::sender::{self, Sender};
 use super::shared::Shared;
+use super::uni::UniStream;
 use crate::error::{Error, ErrorCode, ReadError, SendError};
 use crate::event::Event;
-use crate::message::write_response;
+use crate::frame::PartialVarint;
+use crate::message::{Protocol, write_response};
 use crate::transport::Transport;
 use bytes::Bytes;
 use godwit_wire::{Side, StreamId};
@@ -83,8 +85,14 @@ impl Connection {
                 self.settle_connection(io, result);
                 Err(ReadError::Reset { code, local: false })
             }
-            // There is but one header section: the others cannot come here.
-            Ok(Item::End | Item::Request(_) | Item::Response(_) | Item::Informational(_)) => {
+            // There is but one header section, and it has come: the others cannot come here.
+            Ok(
+                Item::End
+                | Item::Request(_)
+                | Item::Response(_)
+                | Item::Informational(_)
+                | Item::SessionStream(_),
+            ) => {
                 let result = self.settle_request(id);
                 self.settle_connection(io, result);
                 Ok(BodyRead::End)
@@ -102,6 +110,9 @@ impl Connection {
 
     /// Takes a request stream that the peer opened.
     pub(super) fn accept_request(&mut self, io: &mut dyn Transport, id: StreamId) -> Result<(), Error> {
+        if self.shared.side == Side::Client && self.shared.config.has_webtransport() {
+            return self.accept_uni(id, UniStream::Unsigned(PartialVarint::default()));
+        }
         if self.shared.side == Side::Client {
             let reason = "a bidirectional stream from a server";
             return Err(Error::new(ErrorCode::H3_STREAM_CREATION_ERROR, reason));
@@ -135,6 +146,10 @@ impl Connection {
                     self.shared.push_event(Event::Informational { id, response })?;
                 }
                 Ok(item @ (Item::Request(_) | Item::Response(_))) => return self.on_head(io, id, item),
+                Ok(Item::SessionStream(session)) => {
+                    self.remove_request(id);
+                    return self.on_session_stream(io, session, id);
+                }
                 Ok(Item::Reset(code)) => return self.on_reset(io, id, code),
                 Ok(_) => {
                     stream.count(&mut self.shared);
@@ -156,7 +171,12 @@ impl Connection {
         };
         stream.recv.informed = true;
         let event = match item {
-            Item::Request(head) => Event::Request { id, request: head.request, end },
+            Item::Request(head) => {
+                if !self.begin_tunnel(io, id, head.request.extensions().get())? {
+                    return Ok(());
+                }
+                Event::Request { id, request: head.request, end }
+            }
             Item::Response(response) => {
                 self.shared.on_exchange();
                 Event::Response { id, response, end }
@@ -165,6 +185,29 @@ impl Connection {
         };
         self.shared.push_event(event)?;
         self.settle_request(id)
+    }
+
+    /// What an extended CONNECT brings with it: datagrams, and perhaps a session. False if there is no room for that, and the
+    /// request has been rejected.
+    pub(super) fn begin_tunnel(
+        &mut self,
+        io: &mut dyn Transport,
+        id: StreamId,
+        protocol: Option<&Protocol>,
+    ) -> Result<bool, Error> {
+        let webtransport =
+            self.shared.config.has_webtransport() && protocol.is_some_and(Protocol::is_webtransport);
+        if webtransport && self.sessions.len() >= self.shared.config.max_webtransport_sessions {
+            self.drop_request(io, id, ErrorCode::H3_REQUEST_REJECTED);
+            return self.reject_early(io, id).map(|()| false);
+        }
+        self.open_flow(id, protocol.is_some());
+        if webtransport {
+            self.open_session(io, id)?;
+        } else {
+            self.reject_early(io, id)?;
+        }
+        Ok(true)
     }
 
     /// The peer reset the stream before the header section was there.
@@ -318,6 +361,9 @@ impl Connection {
         let stream = self.requests.remove(id)?;
         self.shared.keep(stream.kept, 0);
         self.shared.on_stream_over(id);
+        if self.flows.close(id) | self.sessions.concerns(id) {
+            self.sessions.close(id);
+        }
         Some(stream)
     }
 }

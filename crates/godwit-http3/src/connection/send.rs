@@ -35,15 +35,14 @@ impl Connection {
         if self.peer.goaway.is_some() || self.control.goaway.is_some() {
             return Err(SendError::GoingAway);
         }
-        let extended = request.extensions().get::<Protocol>().is_some();
-        if extended && !self.shared.peer_settings.is_some_and(|settings| settings.enable_connect_protocol) {
-            return Err(SendError::NotPermitted("the server has not enabled extended CONNECT"));
-        }
+        let protocol = request.extensions().get::<Protocol>();
+        self.require_permitted(protocol)?;
         // The settings should be on their way before any request.
         self.start(io);
         let write = |section: &mut Section<'_>| write_request(request, section);
         let (frame, section) = self.shared.first_headers_frame(io, &write)?;
         let id = io.open(Direction::Bidirectional).ok_or(SendError::NoStreams)?;
+        self.next_request = self.next_request.max(id.index().saturating_add(1));
         self.shared.on_headers(id, &section);
         let mut stream = RequestStream::new(Receiver::new(id, Asked::of(request.method()), &self.shared));
         let sent = stream.send.frame(io, id, frame, if end { Phase::Ending } else { Phase::Body });
@@ -53,7 +52,29 @@ impl Connection {
             self.drop_request(io, id, ErrorCode::H3_REQUEST_CANCELLED);
             return Err(error);
         }
+        if protocol.is_some() {
+            let result = self.begin_tunnel(io, id, protocol).map(drop);
+            self.settle_connection(io, result);
+        }
         Ok(id)
+    }
+
+    /// Whether the server takes an extended CONNECT for this protocol.
+    fn require_permitted(&self, protocol: Option<&Protocol>) -> Result<(), SendError> {
+        let Some(protocol) = protocol else { return Ok(()) };
+        let settings = self.shared.peer_settings.unwrap_or_default();
+        if !settings.enable_connect_protocol {
+            return Err(SendError::NotPermitted("the server has not enabled extended CONNECT"));
+        }
+        if self.shared.config.has_webtransport() && protocol.is_webtransport() {
+            if settings.webtransport_max_sessions == 0 || !settings.h3_datagram {
+                return Err(SendError::NotPermitted("the server has not enabled WebTransport"));
+            }
+            if self.sessions.len() >= self.shared.config.max_webtransport_sessions {
+                return Err(SendError::NotPermitted("there are as many WebTransport sessions as permitted"));
+            }
+        }
+        Ok(())
     }
 
     /// Sends an informational (1xx) response; the final one must follow. (Servers only.)

@@ -8,6 +8,7 @@ mod memory;
 mod permission;
 mod remembered;
 mod rules;
+mod sessions;
 mod table;
 
 use super::Connection;

@@ -1,5 +1,5 @@
 //! Unidirectional streams that the peer opens (RFC 9114 section 6.2), and the frames of its control
-//! stream (section 7.2).
+//! stream (section 7.2); bidirectional streams of a server, which can only be those of WebTransport sessions.
 
 use super::cancellations::Requests;
 use super::shared::Shared;
@@ -8,6 +8,7 @@ use crate::event::Event;
 use crate::frame::{self, Current, FrameReader, FrameType, PartialVarint};
 use crate::origin::{self, OriginSet};
 use crate::settings::{self, Settings};
+use crate::webtransport;
 use bytes::Bytes;
 use godwit_wire::{Direction, Side, StreamId};
 
@@ -24,6 +25,10 @@ mod stream_type {
 pub(super) enum UniStream {
     /// Its type has not arrived.
     Untyped(PartialVarint),
+    /// A bidirectional one of which the same is true.
+    Unsigned(PartialVarint),
+    /// That of a WebTransport session whose name has not arrived.
+    Session(PartialVarint),
     /// The control stream.
     Control(FrameReader),
     /// That of QPACK's encoder.
@@ -35,7 +40,7 @@ pub(super) enum UniStream {
 impl UniStream {
     /// True for the streams that must not end while the connection lasts.
     pub(super) fn is_critical(&self) -> bool {
-        !matches!(self, UniStream::Untyped(_))
+        matches!(self, UniStream::Control(_) | UniStream::Encoder | UniStream::Decoder)
     }
 }
 
@@ -44,6 +49,8 @@ impl UniStream {
 pub(super) enum Next {
     /// Read on.
     Continue,
+    /// It belongs to the session of this name, and what follows is not to be read here.
+    HandOver(u64),
     /// Nobody knows what it is for.
     Refuse,
 }
@@ -78,6 +85,17 @@ pub(super) fn receive<T>(
                     None => return Ok(Next::Refuse),
                 },
             },
+            UniStream::Unsigned(partial) => match partial.push(&mut input) {
+                None => return Ok(Next::Continue),
+                Some(webtransport::BIDI_STREAM) => *stream = UniStream::Session(PartialVarint::default()),
+                Some(_) => {
+                    let reason = "a bidirectional stream of a server that is of no session";
+                    return Err(Error::new(ErrorCode::H3_STREAM_CREATION_ERROR, reason));
+                }
+            },
+            UniStream::Session(partial) => {
+                return Ok(partial.push(&mut input).map_or(Next::Continue, Next::HandOver));
+            }
             UniStream::Control(frames) => {
                 return control(frames, peer, shared, &mut input).map(|()| Next::Continue);
             }
@@ -95,6 +113,9 @@ fn open(stream_type: u64, peer: &mut Peer, shared: &mut Shared) -> Result<Option
         stream_type::CONTROL => (&mut peer.has_control, UniStream::Control(FrameReader::new())),
         stream_type::QPACK_ENCODER => (&mut peer.has_encoder, UniStream::Encoder),
         stream_type::QPACK_DECODER => (&mut peer.has_decoder, UniStream::Decoder),
+        webtransport::UNI_STREAM if shared.config.has_webtransport() => {
+            return Ok(Some(UniStream::Session(PartialVarint::default())));
+        }
         stream_type::PUSH if shared.side == Side::Server => {
             return Err(Error::new(ErrorCode::H3_STREAM_CREATION_ERROR, "a push stream from a client"));
         }

@@ -30,6 +30,13 @@ impl Protocol {
     }
 }
 
+impl Protocol {
+    /// Whether it is WebTransport's.
+    pub(crate) fn is_webtransport(&self) -> bool {
+        self.as_str() == crate::webtransport::PROTOCOL
+    }
+}
+
 fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }

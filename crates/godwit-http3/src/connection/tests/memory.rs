@@ -1,6 +1,6 @@
 //! A transport in memory: two ends, streams with a window each, reads of limited size.
 
-use crate::{Connection, Direction, Read, Side, StreamError, StreamId, Time, Transport};
+use crate::{Connection, DatagramError, Direction, Read, Side, StreamError, StreamId, Time, Transport};
 use bytes::Bytes;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -13,6 +13,7 @@ pub(super) enum Notice {
     Readable(StreamId),
     Writable(StreamId),
     Stopped(StreamId, u64),
+    Datagrams,
 }
 
 pub(super) fn deliver(connection: &mut Connection, io: &mut End, notice: Notice) {
@@ -21,6 +22,7 @@ pub(super) fn deliver(connection: &mut Connection, io: &mut End, notice: Notice)
         Notice::Readable(id) => connection.on_readable(io, id),
         Notice::Writable(id) => connection.on_writable(io, id),
         Notice::Stopped(id, code) => connection.on_stopped(io, id, code),
+        Notice::Datagrams => connection.on_datagrams_readable(io),
     }
 }
 
@@ -45,6 +47,7 @@ struct State {
     window: usize,
     chunk: usize,
     halves: BTreeMap<(StreamId, Side), Half>,
+    datagrams: BTreeMap<Side, VecDeque<Bytes>>,
     opened: BTreeMap<(Side, Direction), u64>,
     accepted: BTreeMap<(Side, Direction), u64>,
     notices: BTreeMap<Side, VecDeque<Notice>>,
@@ -74,6 +77,7 @@ impl World {
             window,
             chunk,
             halves: BTreeMap::new(),
+            datagrams: BTreeMap::new(),
             opened: BTreeMap::new(),
             accepted: BTreeMap::new(),
             notices: BTreeMap::new(),
@@ -305,6 +309,22 @@ impl Transport for End {
         let state = self.world.0.borrow();
         let half = &state.halves[&(id, self.side)];
         half.limit.is_none_or(|limit| half.written <= limit)
+    }
+
+    fn send_datagram(&mut self, data: Bytes) -> Result<(), DatagramError> {
+        let mut state = self.world.0.borrow_mut();
+        let peer = self.side.peer();
+        state.datagrams.entry(peer).or_default().push_back(data);
+        state.notify(peer, Notice::Datagrams);
+        Ok(())
+    }
+
+    fn read_datagram(&mut self) -> Option<Bytes> {
+        self.world.0.borrow_mut().datagrams.get_mut(&self.side)?.pop_front()
+    }
+
+    fn max_datagram_len(&self) -> Option<usize> {
+        Some(1200)
     }
 
     fn is_memory_scarce(&self) -> bool {

@@ -13,6 +13,7 @@ fn told() -> Settings {
         qpack_blocked_streams: 16,
         enable_connect_protocol: true,
         h3_datagram: true,
+        webtransport_max_sessions: 0,
     }
 }
 
