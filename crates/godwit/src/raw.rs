@@ -8,8 +8,10 @@ use crate::access::ConnectionHandle;
 use crate::connection::Connection;
 use crate::error::ConnectionError;
 use crate::handler::raw::{RawCx, RawHandler, on_event};
+use crate::recv_stream::RecvStream;
+use crate::send_stream::SendStream;
 use godwit_transport::Event;
-use godwit_wire::Direction;
+use godwit_wire::{Direction, StreamId};
 use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
@@ -39,9 +41,16 @@ impl<P: RawHandler> RawConnection<P> {
                 handler.on_stopped(&mut cx);
                 return;
             }
-            for direction in [Direction::Bidirectional, Direction::Unidirectional] {
-                on_event(&mut **handler, access.shard, conn, &Event::StreamsAvailable { direction });
-                on_event(&mut **handler, access.shard, conn, &Event::StreamOpened { direction });
+            let [bidirectional, unidirectional] = [Direction::Bidirectional, Direction::Unidirectional];
+            for event in [
+                Event::StreamsAvailable { direction: bidirectional },
+                Event::StreamOpened { direction: bidirectional },
+                Event::StreamsAvailable { direction: unidirectional },
+                Event::StreamOpened { direction: unidirectional },
+                Event::DatagramsReadable,
+            ] {
+                // No stream has a handle yet.
+                drop(on_event(&mut **handler, access.shard, conn, &event));
             }
             access.touch();
         });
@@ -58,7 +67,9 @@ impl<P: RawHandler> RawConnection<P> {
             let protocol = protocol.downcast_mut().expect("the protocol was given with the handle's type");
             let mut cx = RawCx::new(access.shard, conn);
             let result = change(protocol, &mut cx);
-            if cx.is_touched() {
+            let (touched, news) = (cx.is_touched(), cx.streams);
+            access.state.on_stream_news(access.shard, news);
+            if touched {
                 access.touch();
             }
             result
@@ -68,6 +79,16 @@ impl<P: RawHandler> RawConnection<P> {
     /// Why the connection is over, if it is.
     pub(crate) fn ended(&self) -> Option<ConnectionError> {
         self.shared.access(|access| access.state.ended.clone())
+    }
+
+    /// The handles of a stream that the protocol has given away ([`StreamNews::adopted`](crate::handler::raw::StreamNews)).
+    pub(crate) fn send_stream(&self, id: StreamId) -> SendStream {
+        SendStream::new(Arc::clone(&self.shared), id)
+    }
+
+    /// The same for its other half.
+    pub(crate) fn recv_stream(&self, id: StreamId) -> RecvStream {
+        RecvStream::new(Arc::clone(&self.shared), id, false)
     }
 
     /// An ordinary handle, for everything but streams.

@@ -66,7 +66,18 @@ pub(crate) fn build_programs() -> Result<PathBuf, String> {
     }
     let [option, usual] = shell::profile();
     let profile = if bars() { "dist" } else { usual };
-    let packages = ["-p", "godwit-cli", "-p", "godwit", "--bin", "godwit", "--example", "hq_interop"];
+    let packages = [
+        "-p",
+        "godwit-cli",
+        "-p",
+        "godwit",
+        "--bin",
+        "godwit",
+        "--example",
+        "hq_interop",
+        "--example",
+        "webtransport_echo",
+    ];
     shell::run(cargo().args(["build", "--quiet", option, profile]).args(packages))?;
     shell::programs_of(profile)
 }
@@ -86,6 +97,7 @@ fn bench(installed: &Installed) -> Result<Bench, String> {
     Ok(Bench {
         godwit: built.join("godwit"),
         hq: built.join("examples/hq_interop"),
+        webtransport: built.join("examples/webtransport_echo"),
         browser: installed.browser.clone().unwrap_or_default(),
         material: Material::make(&folder, large)?,
         bars,

@@ -113,6 +113,9 @@ impl Connection {
                 Direction::Unidirectional => {
                     self.accept_uni(id, UniStream::Untyped(PartialVarint::default()))
                 }
+                Direction::Bidirectional if self.has_sessions_of_servers() => {
+                    self.accept_uni(id, UniStream::Unsigned(PartialVarint::default()))
+                }
                 Direction::Bidirectional => self.accept_request(io, id),
             };
             self.settle_connection(io, result);
@@ -252,6 +255,11 @@ impl Connection {
             io.close(error.code.0, error.reason);
             self.shared.push_closed(error);
         }
+    }
+
+    /// Whether the peer may open bidirectional streams though it is a server.
+    fn has_sessions_of_servers(&self) -> bool {
+        self.shared.side == Side::Client && self.shared.config.has_webtransport()
     }
 
     fn accept_uni(&mut self, id: StreamId, stream: UniStream) -> Result<(), Error> {

@@ -5,10 +5,8 @@ use super::incoming::{self, Asked, Fault, Item};
 use super::recv::{self, Receiver};
 use super::sender::{self, Sender};
 use super::shared::Shared;
-use super::uni::UniStream;
 use crate::error::{Error, ErrorCode, ReadError, SendError};
 use crate::event::Event;
-use crate::frame::PartialVarint;
 use crate::message::{Protocol, write_response};
 use crate::transport::Transport;
 use bytes::Bytes;
@@ -110,9 +108,6 @@ impl Connection {
 
     /// Takes a request stream that the peer opened.
     pub(super) fn accept_request(&mut self, io: &mut dyn Transport, id: StreamId) -> Result<(), Error> {
-        if self.shared.side == Side::Client && self.shared.config.has_webtransport() {
-            return self.accept_uni(id, UniStream::Unsigned(PartialVarint::default()));
-        }
         if self.shared.side == Side::Client {
             let reason = "a bidirectional stream from a server";
             return Err(Error::new(ErrorCode::H3_STREAM_CREATION_ERROR, reason));

@@ -135,7 +135,9 @@ impl Handler for Api {
         if let Event::Path(update) = &event {
             state.on_path(shard, update);
         } else if let Some(protocol) = &mut state.raw {
-            raw::on_event(&mut **protocol, shard, conn, &event);
+            let news = raw::on_event(&mut **protocol, shard, conn, &event);
+            state.on_stream_news(shard, news);
+            state.on_stream_event(shard, &event);
         } else {
             state.on_event(shard, &event);
         }

@@ -4,6 +4,7 @@
 use godwit_base::Time;
 use godwit_engine::ShardCx;
 use godwit_transport::{ConnKey, Event};
+use godwit_wire::StreamId;
 use std::any::Any;
 use std::fmt;
 use std::task::Waker;
@@ -23,11 +24,21 @@ pub(crate) struct RawCx<'a, 'b> {
     shard: &'a mut ShardCx<'b>,
     conn: ConnKey,
     touched: bool,
+    pub(crate) streams: StreamNews,
+}
+
+/// What a protocol wants done with streams that it gives to handles.
+#[derive(Debug, Default)]
+pub(crate) struct StreamNews {
+    /// Streams that get handles, and how many.
+    pub(crate) adopted: Vec<(StreamId, u8)>,
+    /// Streams that the protocol has given up: whoever waits for them is to look.
+    pub(crate) given_up: Vec<StreamId>,
 }
 
 impl<'a, 'b> RawCx<'a, 'b> {
     pub(crate) fn new(shard: &'a mut ShardCx<'b>, conn: ConnKey) -> Self {
-        RawCx { shard, conn, touched: false }
+        RawCx { shard, conn, touched: false, streams: StreamNews::default() }
     }
 
     /// Whether the connection was asked for, and may have something to send.
@@ -53,12 +64,19 @@ impl<'a, 'b> RawCx<'a, 'b> {
 }
 
 /// Gives an event to a protocol.
-pub(crate) fn on_event(handler: &mut dyn RawHandler, shard: &mut ShardCx<'_>, conn: ConnKey, event: &Event) {
+pub(crate) fn on_event(
+    handler: &mut dyn RawHandler,
+    shard: &mut ShardCx<'_>,
+    conn: ConnKey,
+    event: &Event,
+) -> StreamNews {
     let mut cx = RawCx::new(shard, conn);
     handler.on_event(&mut cx, event);
-    if cx.touched {
+    let RawCx { touched, streams, .. } = cx;
+    if touched {
         shard.endpoint_mut().touch(conn);
     }
+    streams
 }
 
 /// Tells a protocol that it is over.

@@ -1,6 +1,6 @@
 //! What is kept of a connection for its handles.
 
-use super::raw::RawHandler;
+use super::raw::{RawHandler, StreamNews};
 use super::waiters::{Topic, Waiters, register};
 use crate::error::{ConnectionError, EndReason};
 use crate::paths::PathEvent;
@@ -236,6 +236,38 @@ impl ConnState {
         self.waiters.wake_all(Topic::Evidence, shard);
     }
 
+    /// A protocol in raw mode has given streams to handles, or has given some up.
+    pub(crate) fn on_stream_news(&mut self, shard: &mut ShardCx<'_>, news: StreamNews) {
+        news.adopted.into_iter().for_each(|(id, halves)| self.add_stream(id, halves));
+        for id in news.given_up {
+            if let Some(stream) = self.streams.get_mut(&id) {
+                let wakers = [stream.reader.take(), stream.writer.take()];
+                wakers.into_iter().flatten().for_each(|waker| shard.wake(waker));
+                self.waiters.wake_all(Topic::SendOver(id), shard);
+            }
+        }
+    }
+
+    /// Something happened to a stream, in raw mode or not.
+    pub(super) fn on_stream_event(&mut self, shard: &mut ShardCx<'_>, event: &Event) {
+        if self.streams.is_empty() {
+            return;
+        }
+        match event {
+            Event::Readable { id } => {
+                let reader = self.streams.get_mut(id).and_then(|stream| stream.reader.take());
+                reader.into_iter().for_each(|waker| shard.wake(waker));
+            }
+            Event::Writable { id } => {
+                let writer = self.streams.get_mut(id).and_then(|stream| stream.writer.take());
+                writer.into_iter().for_each(|waker| shard.wake(waker));
+            }
+            Event::Finished { id } => self.on_send_over(shard, *id, None),
+            Event::Stopped { id, code } => self.on_send_over(shard, *id, Some(*code)),
+            _ => {}
+        }
+    }
+
     /// Something happened. Not for connections in raw mode.
     pub(super) fn on_event(&mut self, shard: &mut ShardCx<'_>, event: &Event) {
         match event {
@@ -245,22 +277,12 @@ impl ConnState {
             }
             Event::StreamOpened { direction } => self.waiters.wake_one(Topic::Accept(*direction), shard),
             Event::StreamsAvailable { direction } => self.waiters.wake_one(Topic::Open(*direction), shard),
-            Event::Readable { id } => {
-                let reader = self.streams.get_mut(id).and_then(|stream| stream.reader.take());
-                reader.into_iter().for_each(|waker| shard.wake(waker));
-            }
-            Event::Writable { id } => {
-                let writer = self.streams.get_mut(id).and_then(|stream| stream.writer.take());
-                writer.into_iter().for_each(|waker| shard.wake(waker));
-            }
             Event::DatagramsReadable => self.waiters.wake_one(Topic::Datagram, shard),
             Event::DatagramOutcomes => self.waiters.wake_one(Topic::DatagramOutcome, shard),
             Event::DatagramsWritable => self.waiters.wake_one(Topic::DatagramRoom, shard),
             Event::EvidenceChanged => self.waiters.wake_all(Topic::Evidence, shard),
             Event::IdealBufferChanged => self.waiters.wake_all(Topic::IdealBuffer, shard),
-            Event::Finished { id } => self.on_send_over(shard, *id, None),
-            Event::Stopped { id, code } => self.on_send_over(shard, *id, Some(*code)),
-            _ => {}
+            event => self.on_stream_event(shard, event),
         }
     }
 
@@ -291,6 +313,9 @@ impl ConnState {
             }
             if !locally && self.raw.is_none() {
                 self.datagrams = std::iter::from_fn(|| connection.read_datagram()).collect();
+                self.collect_backlog(connection);
+            }
+            if !locally {
                 self.collect_left(connection, now);
             }
         }
@@ -301,13 +326,16 @@ impl ConnState {
         self.waiters.wake_everyone(shard);
     }
 
-    fn collect_left(&mut self, connection: &mut Connection, now: godwit_base::Time) {
+    fn collect_backlog(&mut self, connection: &mut Connection) {
         for direction in [Direction::Bidirectional, Direction::Unidirectional] {
             while let Some(id) = connection.accept(direction) {
                 self.streams.entry(id).or_default();
                 self.backlog.push(id);
             }
         }
+    }
+
+    fn collect_left(&mut self, connection: &mut Connection, now: godwit_base::Time) {
         let side = connection.side();
         for (&id, stream) in &mut self.streams {
             if receives(side, id) {

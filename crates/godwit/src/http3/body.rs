@@ -9,6 +9,7 @@ use http_body::{Frame, SizeHint};
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use tokio::sync::mpsc;
 
 /// The body of a request at a server, or of a response at a client: data and, at the end, trailers.
 ///
@@ -24,6 +25,8 @@ enum Inner {
     #[default]
     Empty,
     Bytes(Bytes),
+    /// What somebody says elsewhere, until they have done.
+    Said(mpsc::Receiver<Bytes>),
     Arriving {
         half: RecvHalf,
         /// What is left of the announced length.
@@ -35,6 +38,11 @@ impl Body {
     /// A body of no bytes.
     pub fn empty() -> Self {
         Body::default()
+    }
+
+    /// A body of what is said at the other end of a channel.
+    pub(super) fn said(receiver: mpsc::Receiver<Bytes>) -> Self {
+        Body(Inner::Said(receiver))
     }
 
     /// A body that arrives, and has this many bytes if that is known.
@@ -59,9 +67,12 @@ impl Body {
         }
     }
 
-    fn poll_piece(&mut self, cx: &Context<'_>) -> Poll<Option<Result<Piece, Error>>> {
+    fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Piece, Error>>> {
         match &mut self.0 {
             Inner::Empty => Poll::Ready(None),
+            Inner::Said(receiver) => {
+                receiver.poll_recv(cx).map(|piece| piece.map(|data| Ok(Piece::Data(data))))
+            }
             Inner::Bytes(bytes) => {
                 let data = std::mem::take(bytes);
                 self.0 = Inner::Empty;
@@ -92,7 +103,7 @@ impl http_body::Body for Body {
     fn is_end_stream(&self) -> bool {
         match &self.0 {
             Inner::Empty => true,
-            Inner::Bytes(_) => false,
+            Inner::Bytes(_) | Inner::Said(_) => false,
             Inner::Arriving { half, .. } => half.is_done(),
         }
     }
@@ -101,6 +112,7 @@ impl http_body::Body for Body {
         match &self.0 {
             Inner::Empty => SizeHint::with_exact(0),
             Inner::Bytes(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Inner::Said(_) => SizeHint::default(),
             Inner::Arriving { half, .. } if half.is_done() => SizeHint::with_exact(0),
             Inner::Arriving { left, .. } => left.map_or_else(SizeHint::default, SizeHint::with_exact),
         }

@@ -2,6 +2,7 @@
 
 use super::BoxError;
 use super::body::Body;
+use super::datagram_flow::DatagramFlow;
 use super::error::{Error, ErrorKind};
 use super::exchange::{Head, RecvHalf, SendHalf};
 use super::link::Link;
@@ -31,7 +32,7 @@ use tower::Service;
 /// response is being read any more.
 #[derive(Debug, Clone)]
 pub struct Client {
-    link: Arc<Link>,
+    pub(super) link: Arc<Link>,
     /// For requests that do not name the server themselves.
     host: HeaderValue,
 }
@@ -66,13 +67,26 @@ impl Client {
         addr: SocketAddr,
         name: &str,
     ) -> Result<Self, Error> {
+        Self::connect_with(endpoint, config, (addr, name), Config::default()).await
+    }
+
+    /// As [`Client::connect`], with limits and switches of the protocol.
+    ///
+    /// # Errors
+    /// As [`Client::connect`].
+    pub async fn connect_with(
+        endpoint: &Endpoint,
+        config: &ClientConfig,
+        (addr, name): (SocketAddr, &str),
+        http3: Config,
+    ) -> Result<Self, Error> {
         let offers = !config.as_transport().tls.alpn_protocols.is_empty();
         let connecting = match offers {
             true => endpoint.connect(config, addr, name),
             false => endpoint.connect(&config.offering(super::ALPN), addr, name),
         };
         let connection = connecting.map_err(Error::connect)?.await.map_err(Error::handshake)?;
-        Self::on_connection(connection, name, Config::default())
+        Self::on_connection(connection, name, http3)
     }
 
     /// Speaks HTTP/3 on a connection none of whose streams has been used. `authority` stands for the server
@@ -110,7 +124,7 @@ impl Client {
     /// A CONNECT with a [`super::Protocol`] in its extensions is an extended one (RFC 9220): it waits for the
     /// server's settings and fails with [`ErrorKind::Message`] if they do not permit it. After a response with
     /// a status of success the request's body is what the client says in the tunnel, and the response's body
-    /// what it hears.
+    /// what it hears; its extensions have a [`super::DatagramFlow`] if [`Config::enable_datagrams`] is set.
     ///
     /// # Errors
     /// If the request cannot be sent, or no response comes. [`Error::is_retryable`] tells whether the server
@@ -147,7 +161,10 @@ impl Client {
                     informational.iter().for_each(|informational| (informational.0)(response.clone()));
                 }
                 Head::Final(response, end) => {
-                    let (parts, ()) = response.into_parts();
+                    let (mut parts, ()) = response.into_parts();
+                    if connect {
+                        DatagramFlow::describe(&self.link, id, &mut parts.extensions);
+                    }
                     let tunnel = connect && parts.status.is_success();
                     let bodiless = no_content || tunnel || has_no_content(parts.status);
                     let body = match end {

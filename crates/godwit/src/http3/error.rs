@@ -170,6 +170,12 @@ impl Error {
         Self::build(ErrorKind::Body, what, None, Some(error))
     }
 
+    /// The peer said something in a tunnel that breaks the rules there.
+    pub(super) fn capsule(error: BoxError) -> Self {
+        let what = format!("the peer violated the capsule protocol: {error}").into();
+        Self::build(ErrorKind::Protocol, what, Some(ErrorCode::H3_MESSAGE_ERROR), Some(error))
+    }
+
     /// The server takes no more requests.
     pub(super) fn going_away() -> Self {
         let what =

@@ -2,9 +2,9 @@
 
 use bytes::Bytes;
 use godwit_base::Time;
-use godwit_http3::{Read, StreamError, Transport};
+use godwit_http3::{DatagramError, Read, StreamError, Transport};
 use godwit_transport::Connection;
-use godwit_transport::{ReadChunk, ReadError, WriteError};
+use godwit_transport::{ReadChunk, ReadError, SendDatagramError, WriteError};
 use godwit_wire::{Direction, StreamId};
 
 /// Of responses, all alike (RFC 9218 section 4.1).
@@ -128,6 +128,24 @@ impl Transport for Io<'_> {
             Err(ReadError::Reset(code)) => Err(StreamError::Reset(code)),
             Err(_) => Err(StreamError::Unknown),
         }
+    }
+
+    fn send_datagram(&mut self, data: Bytes) -> Result<(), DatagramError> {
+        let connection = self.connection.as_mut().ok_or(DatagramError::Closed)?;
+        connection.send_datagram(data, None).map_err(|error| match error {
+            SendDatagramError::Unsupported => DatagramError::Unsupported,
+            SendDatagramError::TooLarge { max } => DatagramError::TooLarge { max },
+            SendDatagramError::Full => DatagramError::Full,
+            _ => DatagramError::Closed,
+        })
+    }
+
+    fn read_datagram(&mut self) -> Option<Bytes> {
+        self.connection.as_mut()?.read_datagram()
+    }
+
+    fn max_datagram_len(&self) -> Option<usize> {
+        self.connection.as_ref()?.max_datagram_len()
     }
 
     fn is_memory_scarce(&self) -> bool {

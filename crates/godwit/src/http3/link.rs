@@ -3,10 +3,10 @@
 use super::error::Error;
 use super::io::Io;
 use super::protocol::Protocol;
-use crate::Connection;
 use crate::raw::RawConnection;
+use crate::{Connection, RecvStream, SendStream};
 use godwit_base::Time;
-use godwit_http3::Config;
+use godwit_http3::{Config, StreamId};
 use std::sync::Arc;
 
 /// What everybody who has to do with a connection shares. When the last of them is gone, the connection is
@@ -53,6 +53,16 @@ impl Link {
     /// Closes the connection in good order. What is under way is lost.
     pub(super) fn close(&self) {
         self.with(|protocol, io| protocol.h3.close(io));
+    }
+
+    /// The handles of a stream that the protocol has given away.
+    pub(super) fn send_stream(&self, id: StreamId) -> SendStream {
+        self.raw.send_stream(id)
+    }
+
+    /// The same for its other half.
+    pub(super) fn recv_stream(&self, id: StreamId) -> RecvStream {
+        self.raw.recv_stream(id)
     }
 
     /// An ordinary handle of the connection.

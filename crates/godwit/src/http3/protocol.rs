@@ -10,8 +10,9 @@ use super::error::Error;
 use super::io::Io;
 use super::stream::{Left, Piece, Stream};
 use super::stream_queue::StreamQueue;
+use super::tunnels::Tunnels;
 use crate::error::{ConnectionError, EndReason};
-use crate::handler::raw::{RawCx, RawHandler};
+use crate::handler::raw::{RawCx, RawHandler, StreamNews};
 use crate::handler::register;
 use godwit_base::Time;
 use godwit_http3::{BodyRead, Config, Connection, ErrorCode, Event, RequestMap, Transport as _};
@@ -46,6 +47,9 @@ pub(super) struct Protocol {
     pub(super) h3: Connection,
     pub(super) streams: RequestMap<Stream>,
     pub(super) queue: StreamQueue,
+    pub(super) tunnels: Tunnels,
+    /// Streams of WebTransport sessions that get handles, or have been given up.
+    pub(super) session_streams: StreamNews,
     /// Requests that wait for the peer's settings.
     pub(super) unsettled: Vec<Waker>,
     /// Why the connection is over, if it is.
@@ -99,6 +103,8 @@ impl Protocol {
             h3: Connection::new(side, config),
             streams: RequestMap::default(),
             queue: StreamQueue::default(),
+            tunnels: Tunnels::default(),
+            session_streams: StreamNews::default(),
             unsettled: Vec::new(),
             end: None,
             wakes: Vec::new(),
@@ -142,6 +148,8 @@ impl Protocol {
             self.wakes.extend(self.serving.driver.take());
         }
         self.wakes.drain(..).for_each(|waker| cx.wake(waker));
+        cx.streams.adopted.append(&mut self.session_streams.adopted);
+        cx.streams.given_up.append(&mut self.session_streams.given_up);
     }
 
     /// Has what is held here count with what the QUIC connection holds.
@@ -162,6 +170,7 @@ impl Protocol {
         self.wakes.extend(self.streams.values_mut().flat_map(Stream::wakers));
         self.wakes.append(&mut self.unsettled);
         self.wakes.extend(self.queue.everyone());
+        self.wakes.extend(self.tunnels.everyone());
         self.wakes.extend(self.serving.driver.take());
         self.wakes.extend(self.serving.watched.values_mut().filter_map(|watched| watched.waker.take()));
     }
@@ -381,6 +390,14 @@ impl Protocol {
                     self.wakes.extend(stream.writer.take());
                 }
             }
+            Event::DatagramsReadable { id } => self.wakes.extend(self.tunnels.on_datagrams(id)),
+            Event::SessionStream { id, direction } => {
+                self.wakes.extend(self.tunnels.on_stream(id, direction));
+            }
+            Event::TunnelClosed { id, streams } => {
+                self.session_streams.given_up.extend(streams);
+                self.wakes.extend(self.tunnels.close(id));
+            }
             Event::GoAway { .. } => {
                 self.going_away = true;
                 self.wakes.extend(self.queue.everyone());
@@ -452,6 +469,7 @@ impl Protocol {
                 if *direction == Direction::Bidirectional {
                     self.wakes.extend(self.queue.first());
                 }
+                self.wakes.extend(self.tunnels.on_streams_available(*direction));
             }
             Transport::Readable { id } => self.h3.on_readable(io, *id),
             Transport::Writable { id } => {
@@ -459,6 +477,7 @@ impl Protocol {
                 // Who waits for room has offered nothing yet.
                 self.wakes.extend(self.streams.get_mut(*id).and_then(|stream| stream.writer.take()));
             }
+            Transport::DatagramsReadable => self.h3.on_datagrams_readable(io),
             Transport::Finished { id } => self.on_response_over(*id, true),
             Transport::Stopped { id, code } => {
                 self.on_response_over(*id, false);

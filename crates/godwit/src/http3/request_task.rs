@@ -3,6 +3,7 @@
 use super::BoxError;
 use super::body::Body;
 use super::connection_info::{ConnectionInfo, Origin};
+use super::datagram_flow::DatagramFlow;
 use super::early_requests::EarlyRequests;
 use super::exchange::{RecvHalf, SendHalf};
 use super::informational;
@@ -13,7 +14,7 @@ use super::protocol::Arrival;
 use super::send_body::send_body;
 use bytes::Bytes;
 use godwit_body::MinimumRate;
-use godwit_http3::ErrorCode;
+use godwit_http3::{ErrorCode, Protocol};
 use http::{Method, Request, Response, StatusCode};
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -48,6 +49,9 @@ impl Task {
         parts.extensions.insert(info);
         parts.extensions.insert(informational::to(link, arrival.id));
         super::proxied::describe(&mut parts.extensions);
+        if parts.extensions.get::<Protocol>().is_some() {
+            DatagramFlow::describe(link, arrival.id, &mut parts.extensions);
+        }
         // What follows a CONNECT is not content.
         let length = content_length(&parts.headers).filter(|_| parts.method != Method::CONNECT);
         let body = match arrival.end {

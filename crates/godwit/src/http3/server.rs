@@ -37,6 +37,8 @@ use tokio::time::Instant;
 /// If [`Config::enable_connect_protocol`] is set, an extended CONNECT (RFC 9220) comes with a
 /// [`super::Protocol`] in its extensions. A response with a status of success makes it a tunnel: its body is
 /// what the client hears, while the request's body goes on with what the client says. Either ends by itself.
+/// With [`Config::enable_datagrams`] it has a [`super::DatagramFlow`] in its extensions as well, and with
+/// [`Config::max_webtransport_sessions`] it may be for [`super::webtransport::Session::accept`].
 ///
 /// A service that fails is answered for with status 500. When it panics, or its body fails, the exchange is
 /// reset with H3_INTERNAL_ERROR, and nothing else happens. When the client gives up an exchange, the

@@ -14,6 +14,16 @@ fn a_page_is_fetched() {
 }
 
 #[test]
+fn a_server_of_sessions_has_ordinary_answers_too() {
+    let identity = Identity::write();
+    let mut server = Command::new(example("webtransport_echo"));
+    let server = Server::start(server.args([&identity.certificate, &identity.key]).arg("127.0.0.1:0"));
+    let mut client = Command::new(example("http3_client"));
+    let output = output_of(client.arg(&identity.certificate).args([&server.addr, "/echo"]));
+    assert_eq!(output, "404 Not Found\nno session at /echo\n");
+}
+
+#[test]
 fn a_page_is_fetched_from_another_server() {
     use std::io::{Read, Write};
     let identity = Identity::write();

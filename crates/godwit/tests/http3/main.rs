@@ -4,6 +4,7 @@
 
 mod bodies;
 mod breaking;
+mod datagrams;
 mod early;
 mod examples;
 mod exchanges;
@@ -17,3 +18,4 @@ mod proxied;
 mod room;
 mod support;
 mod telemetry;
+mod webtransport;

@@ -30,6 +30,8 @@ pub(crate) struct Bench {
     pub(crate) godwit: PathBuf,
     /// Our example that has the common command line for `hq`.
     pub(crate) hq: PathBuf,
+    /// Our example of a WebTransport server.
+    pub(crate) webtransport: PathBuf,
     pub(crate) browser: PathBuf,
     pub(crate) material: Material,
     /// Size of the large file for a slow peer, in MiB.
