@@ -60,6 +60,18 @@ impl DatagramFlow {
         poll_fn(|cx| self.poll_receive(cx)).await
     }
 
+    /// The next datagram from the peer, if it has come.
+    ///
+    /// # Errors
+    /// If the exchange or the connection is over.
+    pub fn try_receive(&self) -> Result<Option<Bytes>, Error> {
+        let (link, id) = self.place().ok_or_else(Error::cancelled)?;
+        link.look(|protocol, _| match protocol.h3.read_datagram(id) {
+            None if !protocol.h3.has_flow(id) => Err(protocol.failure(id).unwrap_or_else(Error::cancelled)),
+            datagram => Ok(datagram),
+        })
+    }
+
     /// As [`DatagramFlow::receive`]; if there is none, the task is woken when there is one.
     ///
     /// # Errors

@@ -52,6 +52,7 @@ mod service;
 mod stream;
 mod stream_queue;
 mod tunnels;
+pub mod udp_tunnel;
 mod unless_ready;
 mod watching;
 pub mod webtransport;

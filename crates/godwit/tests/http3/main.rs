@@ -18,4 +18,5 @@ mod proxied;
 mod room;
 mod support;
 mod telemetry;
+mod udp_tunnel;
 mod webtransport;
