@@ -163,7 +163,8 @@ async fn sessions_of_one_connection_are_apart() {
     let (mut one, mut two) = (first.open_uni().await.unwrap(), second.open_uni().await.unwrap());
     two.write_all(b"two").await.unwrap();
     one.write_all(b"one").await.unwrap();
-    (one.finish().unwrap(), two.finish().unwrap());
+    one.finish().unwrap();
+    two.finish().unwrap();
     second.send_datagram(b"2").unwrap();
     first.send_datagram(b"1").unwrap();
     assert_eq!(their_first.accept_uni().await.unwrap().read_to_end(9).await.unwrap(), b"one");

@@ -1,13 +1,11 @@
-//! A real browser at `godwit serve`, whose word on which protocol brought what is `nextHopProtocol`, and at a WebTransport
-//! server.
+//! A real browser at `godwit serve`. Its word on which protocol brought what is `nextHopProtocol`.
 
-use super::{Case, READY, Stage, port_in};
+use super::{Case, Stage};
 use crate::peers::install::Peer;
 use crate::shell;
-use serde_json::{Value, json};
-use std::process::Command;
+use serde_json::Value;
 
-/// QUIC forced from the first byte on, QUIC found by way of Alt-Svc, and WebTransport.
+/// QUIC forced from the first byte on, and QUIC found by way of Alt-Svc.
 pub(super) fn cases() -> Vec<Case> {
     vec![
         Case::new("chromium: forced", Peer::Chromium, |stage| {
@@ -28,42 +26,7 @@ pub(super) fn cases() -> Vec<Case> {
             let (fetch, second) = (fetched.len(), second.unwrap_or("its cache"));
             Ok(format!("page over h2, h3 from fetch {fetch} on, second page over {second}"))
         }),
-        Case::new("chromium: webtransport", Peer::Chromium, |stage| {
-            let seen = sessions(stage)?;
-            for (place, expected) in [
-                ("/ready", json!(true)),
-                ("/bidirectional", json!(true)),
-                ("/unidirectional", json!(true)),
-                ("/many", json!(true)),
-                ("/datagram", json!("datagram")),
-                ("/reset", json!({ "source": "stream", "code": 7 })),
-                ("/opened", json!("goodbye")),
-                ("/closed", json!({ "closeCode": 42, "reason": "that was all" })),
-                ("/refused", json!("WebTransportError")),
-                ("/end", json!({ "closeCode": 4_000_000_000_u32, "reason": "that was all" })),
-            ] {
-                if seen.pointer(place) != Some(&expected) {
-                    return Err(format!("{place} is not {expected} in {seen}"));
-                }
-            }
-            Ok("streams of both ends, datagrams, codes".to_owned())
-        }),
     ]
-}
-
-/// What a page sees of WebTransport sessions.
-fn sessions(stage: &mut Stage<'_>) -> Result<Value, String> {
-    let material = &stage.bench.material;
-    let mut server = Command::new(&stage.bench.webtransport);
-    server.args([&material.chain, &material.key]).arg("127.0.0.1:0");
-    let mut server = stage.start("server", &server)?;
-    let port = server.wait_for(READY, port_in)?;
-    let mut browser = Peer::Chromium.script("webtransport.mjs");
-    browser.args(["--url", &format!("https://localhost:{port}/"), "--pin", &material.pin]);
-    browser.arg("--certificate").arg(&material.chain).arg("--browser").arg(&stage.bench.browser);
-    browser.arg("--netlog").arg(stage.logs.join("netlog.json"));
-    let text = stage.run(&browser)?;
-    serde_json::from_str(text.trim()).map_err(|error| format!("{error} in {text:?}"))
 }
 
 fn load(stage: &mut Stage<'_>, mode: &str) -> Result<Value, String> {

@@ -10,6 +10,7 @@ mod load;
 mod msquic;
 mod perf;
 mod proxy;
+mod webtransport;
 
 use super::install::Peer;
 use super::material::Material;
@@ -82,6 +83,7 @@ pub(crate) fn all() -> Vec<Case> {
         load::cases(),
         behind::cases(),
         chromium::cases(),
+        webtransport::cases(),
         fetching::hq_cases(),
         perf::cases(),
         msquic::cases(),

@@ -4,6 +4,7 @@ use super::target::UdpTarget;
 use super::tunnel::{PROTOCOL, UdpTunnel};
 use crate::http3::{BoxError, Protocol, body::Body};
 use bytes::Bytes;
+use godwit_http3::DatagramError;
 use http::{Request, Response, StatusCode};
 use std::fmt;
 use std::io;
@@ -22,13 +23,16 @@ const TUNNELS: usize = 1024;
 /// Payloads that are passed on before others have their turn.
 const TURN: usize = 32;
 
+/// Whether clients may reach a target at an address.
+type Permit = dyn Fn(&UdpTarget, SocketAddr) -> bool + Send + Sync;
+
 /// Answers requests for UDP tunnels (RFC 9298), as a proxy does, and keeps what it grants going in tasks of its own.
 ///
 /// Nobody is let through by itself: the function that it is made with is asked for each address that a target resolves to.
 /// It decides about networks of one's own as well (RFC 9298 section 7): whoever may reach them from here is let in by it.
 #[derive(Clone)]
 pub struct UdpForwarder {
-    permit: Arc<dyn Fn(&UdpTarget, SocketAddr) -> bool + Send + Sync>,
+    permit: Arc<Permit>,
     idle_timeout: Duration,
     /// Tunnels that there may be yet.
     room: Arc<Semaphore>,
@@ -147,11 +151,13 @@ async fn forward(tunnel: &UdpTunnel, socket: &UdpSocket, idle_timeout: Duration)
 fn receive(tunnel: &UdpTunnel, socket: &UdpSocket, buffer: &mut [u8]) -> Result<(), BoxError> {
     for _ in 0..TURN {
         match socket.try_recv(buffer) {
-            Ok(len) => match tunnel.send(buffer.get(..len).unwrap_or_default()) {
-                Err(error @ godwit_http3::DatagramError::Closed) => return Err(error.into()),
-                // Payloads may get lost.
-                Ok(()) | Err(_) => {}
-            },
+            // Payloads may get lost, but for the reason that the tunnel is over.
+            Ok(len) => {
+                if let Err(error @ DatagramError::Closed) = tunnel.send(buffer.get(..len).unwrap_or_default())
+                {
+                    return Err(error.into());
+                }
+            }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
             // The target's system says that nobody is there.
             Err(error) => return Err(error.into()),
