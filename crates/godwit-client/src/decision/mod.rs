@@ -14,4 +14,6 @@ pub(crate) mod belief;
 pub(crate) mod head_start;
 pub(crate) mod lesson;
 pub(crate) mod race;
+#[cfg(test)]
+mod tests;
 pub(crate) mod watch;

@@ -85,8 +85,7 @@ impl Watch {
         let asked = self.unanswered.or_else(|| (sample.in_flight > 0).then_some(now));
         self.unanswered = asked;
         if let Some(asked) = asked {
-            let answer = (pto * 2).max(SHORTEST_ANSWER);
-            return self.suspect_after(now, asked.saturating_add(answer), pto);
+            return self.suspect_after(now, asked.saturating_add(answer_time(sample)), pto);
         }
         let ask_at = self.heard.saturating_add(patience(pto, self.questions));
         if now < ask_at {
@@ -94,7 +93,7 @@ impl Watch {
         }
         self.unanswered = Some(now);
         self.questions = self.questions.saturating_add(1);
-        Step::Ask((pto * 2).max(SHORTEST_ANSWER))
+        Step::Ask(answer_time(sample))
     }
 
     fn on_heard(&mut self, now: Duration, sample: &Sample, pto: Duration) -> Step {
@@ -119,8 +118,16 @@ impl Watch {
     }
 }
 
+/// The probe timeout, but no more than one and a half round trips: of a young connection the deviation is a guess (RFC 9002
+/// section 5.3), and a wrong suspicion costs little.
 fn probe_timeout(sample: &Sample) -> Duration {
-    sample.rtt + (sample.rtt_variance * 4).max(GRANULARITY) + ACK_DELAY
+    let deviation = (sample.rtt_variance * 4).clamp(GRANULARITY, (sample.rtt / 2).max(GRANULARITY));
+    sample.rtt + deviation + ACK_DELAY
+}
+
+/// How long an answer is waited for.
+fn answer_time(sample: &Sample) -> Duration {
+    (probe_timeout(sample) * 2).max(SHORTEST_ANSWER)
 }
 
 /// How long a silence may be in which so many questions were answered.
