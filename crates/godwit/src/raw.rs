@@ -68,7 +68,9 @@ impl<P: RawHandler> RawConnection<P> {
             let mut cx = RawCx::new(access.shard, conn);
             let result = change(protocol, &mut cx);
             let (touched, news) = (cx.is_touched(), cx.streams);
-            access.state.on_stream_news(access.shard, news);
+            if !news.is_empty() {
+                access.state.on_stream_news(access.shard, news);
+            }
             if touched {
                 access.touch();
             }

@@ -7,7 +7,7 @@
 use super::outlet::Outlet;
 use crate::config::Config;
 use crate::error::{Error, ErrorCode};
-use crate::qpack::{Decoder, Section, TableEncoder, Written};
+use crate::qpack::{Cancelled, Decoder, Section, TableEncoder, Written};
 use crate::settings::Settings;
 use crate::transport::Transport;
 use godwit_wire::StreamId;
@@ -31,6 +31,8 @@ pub(super) struct Compression {
     /// The field lines of the section that was written last.
     lines: Vec<u8>,
     said: Vec<u8>,
+    /// Bytes that were held when they were counted last.
+    held: usize,
 }
 
 impl Compression {
@@ -43,6 +45,7 @@ impl Compression {
             control: None,
             lines: Vec::new(),
             said: Vec::new(),
+            held: 0,
         }
     }
 
@@ -60,12 +63,41 @@ impl Compression {
     pub(super) fn clear(&mut self) {
         (self.encoder, self.decoder) = (TableEncoder::new(0), Decoder::new());
         (self.inserts, self.feedback) = (Outlet::new(ENCODER), Outlet::new(DECODER));
+        self.held = 0;
     }
 
-    /// Bytes that are held.
+    /// Bytes that are held, but for what a few sections have added since they were counted.
     pub(super) fn held(&self) -> usize {
+        self.held
+    }
+
+    /// Counts what is held: whenever the peer's streams, or what it does not take of ours, may have made it more. Sections alone
+    /// add little, and are counted with the answers to them.
+    fn count(&mut self) {
         let waiting = self.inserts.held().saturating_add(self.feedback.held());
-        waiting.saturating_add(self.encoder.held()).saturating_add(self.decoder.held())
+        self.held = waiting.saturating_add(self.encoder.held()).saturating_add(self.decoder.held());
+    }
+
+    /// Takes the next bytes of the peer's encoder stream; see [`Decoder::on_encoder_stream`].
+    pub(super) fn on_encoder_stream(
+        &mut self,
+        input: &[u8],
+        account: impl FnMut(usize) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let result = self.decoder.on_encoder_stream(input, account);
+        self.count();
+        result
+    }
+
+    /// Takes the next bytes of the peer's decoder stream; see [`TableEncoder::on_decoder_stream`].
+    pub(super) fn on_decoder_stream(
+        &mut self,
+        input: &[u8],
+        account: impl FnMut(Cancelled) -> Result<bool, Error>,
+    ) -> Result<(), Error> {
+        let result = self.encoder.on_decoder_stream(input, account);
+        self.count();
+        result
     }
 
     /// True for our own streams.
@@ -115,6 +147,7 @@ impl Compression {
         let is_out =
             self.control.is_some() && self.inserts.flush(io).unwrap_or(false) && self.is_permitted(io);
         self.encoder.hold_back(!is_out);
+        self.count();
         is_out
     }
 
@@ -141,6 +174,7 @@ impl Compression {
             self.feedback.pending().extend_from_slice(&self.said);
         }
         self.flush(io)?;
+        self.count();
         if self.decoder.feedback_len() > MAX_FEEDBACK && !self.decoder.drop_needless_feedback() {
             let reason = "the peer does not read the decoder stream";
             return Err(Error::new(ErrorCode::H3_EXCESSIVE_LOAD, reason));

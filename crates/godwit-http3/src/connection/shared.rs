@@ -119,7 +119,7 @@ impl Shared {
     /// what is wrong first is what is told, in whatever pieces they come.
     pub(super) fn on_encoder_stream(&mut self, input: &[u8]) -> Result<(), Error> {
         let Shared { compression, useless, useless_bytes, now, .. } = self;
-        compression.decoder.on_encoder_stream(input, |len| {
+        compression.on_encoder_stream(input, |len| {
             useless.charge(*now, useless_bytes.add((len as u64).max(INSTRUCTION), 10))
         })
     }
@@ -131,7 +131,7 @@ impl Shared {
         requests: &Requests<'_, T>,
     ) -> Result<(), Error> {
         let Shared { compression, useless, now, due_cancellations, config, .. } = self;
-        compression.encoder.on_decoder_stream(input, |cancelled| {
+        compression.on_decoder_stream(input, |cancelled| {
             let standing = requests.standing(cancelled.stream, config.max_requests);
             let was_due = match standing {
                 Standing::Open => !cancelled.is_again,
@@ -189,11 +189,7 @@ impl Shared {
 
     /// Bytes that are held for requests, and for the connection.
     pub(super) fn held(&self) -> usize {
-        self.buffered.saturating_add(self.kept).saturating_add(if self.closed {
-            0
-        } else {
-            self.compression.held()
-        })
+        self.buffered.saturating_add(self.kept).saturating_add(self.compression.held())
     }
 
     /// A HEADERS frame on this stream around the field section that `write` writes, and whose size it returns.

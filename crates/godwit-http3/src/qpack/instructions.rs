@@ -148,9 +148,10 @@ impl FromDecoder {
         }
     }
 
-    fn read(bytes: &[u8]) -> Result<FromDecoder, Fault> {
-        let first = *bytes.first().ok_or(Fault::Incomplete)?;
-        let integer = |prefix| prefix_int::decode(&mut Reader::new(bytes), prefix);
+    /// Reads one off the front of what is left.
+    fn read(reader: &mut Reader<'_>) -> Result<FromDecoder, Fault> {
+        let first = *reader.rest().first().ok_or(Fault::Incomplete)?;
+        let mut integer = |prefix| prefix_int::decode(reader, prefix);
         Ok(match first >> 6 {
             0b10 | 0b11 => FromDecoder::SectionAcknowledgment(integer(7)?),
             0b01 => FromDecoder::StreamCancellation(integer(6)?),
@@ -170,12 +171,23 @@ pub(super) struct DecoderStream {
 impl DecoderStream {
     /// The next instruction, of which bytes are taken off the front of `input`; `None` if that ends before it.
     pub(super) fn next(&mut self, input: &mut &[u8]) -> Result<Option<FromDecoder>, &'static str> {
+        if self.len == 0 {
+            let mut reader = Reader::new(input);
+            match FromDecoder::read(&mut reader) {
+                Ok(instruction) => {
+                    *input = reader.rest();
+                    return Ok(Some(instruction));
+                }
+                Err(Fault::Incomplete) => {}
+                Err(Fault::Wrong(reason)) => return Err(reason),
+            }
+        }
         while let Some((byte, rest)) = input.split_first() {
             *input = rest;
             let slot = self.partial.get_mut(self.len).ok_or("an instruction's integer is too long")?;
             *slot = *byte;
             self.len = self.len.saturating_add(1);
-            match FromDecoder::read(self.partial.get(..self.len).unwrap_or_default()) {
+            match FromDecoder::read(&mut Reader::new(self.partial.get(..self.len).unwrap_or_default())) {
                 Ok(instruction) => {
                     self.len = 0;
                     return Ok(Some(instruction));

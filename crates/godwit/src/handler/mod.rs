@@ -136,7 +136,9 @@ impl Handler for Api {
             state.on_path(shard, update);
         } else if let Some(protocol) = &mut state.raw {
             let news = raw::on_event(&mut **protocol, shard, conn, &event);
-            state.on_stream_news(shard, news);
+            if !news.is_empty() {
+                state.on_stream_news(shard, news);
+            }
             state.on_stream_event(shard, &event);
         } else {
             state.on_event(shard, &event);

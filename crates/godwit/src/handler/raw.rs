@@ -36,6 +36,13 @@ pub(crate) struct StreamNews {
     pub(crate) given_up: Vec<StreamId>,
 }
 
+impl StreamNews {
+    /// Whether there is nothing to be done, as nearly always.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.adopted.is_empty() && self.given_up.is_empty()
+    }
+}
+
 impl<'a, 'b> RawCx<'a, 'b> {
     pub(crate) fn new(shard: &'a mut ShardCx<'b>, conn: ConnKey) -> Self {
         RawCx { shard, conn, touched: false, streams: StreamNews::default() }

@@ -148,8 +148,10 @@ impl Protocol {
             self.wakes.extend(self.serving.driver.take());
         }
         self.wakes.drain(..).for_each(|waker| cx.wake(waker));
-        cx.streams.adopted.append(&mut self.session_streams.adopted);
-        cx.streams.given_up.append(&mut self.session_streams.given_up);
+        if !self.session_streams.is_empty() {
+            cx.streams.adopted.append(&mut self.session_streams.adopted);
+            cx.streams.given_up.append(&mut self.session_streams.given_up);
+        }
     }
 
     /// Has what is held here count with what the QUIC connection holds.
