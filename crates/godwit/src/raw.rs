@@ -68,8 +68,8 @@ impl<P: RawHandler> RawConnection<P> {
             let mut cx = RawCx::new(access.shard, conn);
             let result = change(protocol, &mut cx);
             let (touched, news) = (cx.is_touched(), cx.streams);
-            if !news.is_empty() {
-                access.state.on_stream_news(access.shard, news);
+            if let Some(news) = news {
+                access.state.on_stream_news(access.shard, *news);
             }
             if touched {
                 access.touch();

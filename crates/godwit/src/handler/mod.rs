@@ -136,8 +136,8 @@ impl Handler for Api {
             state.on_path(shard, update);
         } else if let Some(protocol) = &mut state.raw {
             let news = raw::on_event(&mut **protocol, shard, conn, &event);
-            if !news.is_empty() {
-                state.on_stream_news(shard, news);
+            if let Some(news) = news {
+                state.on_stream_news(shard, *news);
             }
             state.on_stream_event(shard, &event);
         } else {

@@ -24,7 +24,8 @@ pub(crate) struct RawCx<'a, 'b> {
     shard: &'a mut ShardCx<'b>,
     conn: ConnKey,
     touched: bool,
-    pub(crate) streams: StreamNews,
+    /// Boxed, as there is hardly ever anything.
+    pub(crate) streams: Option<Box<StreamNews>>,
 }
 
 /// What a protocol wants done with streams that it gives to handles.
@@ -37,7 +38,7 @@ pub(crate) struct StreamNews {
 }
 
 impl StreamNews {
-    /// Whether there is nothing to be done, as nearly always.
+    /// Whether there is nothing to be done.
     pub(crate) fn is_empty(&self) -> bool {
         self.adopted.is_empty() && self.given_up.is_empty()
     }
@@ -45,7 +46,7 @@ impl StreamNews {
 
 impl<'a, 'b> RawCx<'a, 'b> {
     pub(crate) fn new(shard: &'a mut ShardCx<'b>, conn: ConnKey) -> Self {
-        RawCx { shard, conn, touched: false, streams: StreamNews::default() }
+        RawCx { shard, conn, touched: false, streams: None }
     }
 
     /// Whether the connection was asked for, and may have something to send.
@@ -76,7 +77,7 @@ pub(crate) fn on_event(
     shard: &mut ShardCx<'_>,
     conn: ConnKey,
     event: &Event,
-) -> StreamNews {
+) -> Option<Box<StreamNews>> {
     let mut cx = RawCx::new(shard, conn);
     handler.on_event(&mut cx, event);
     let RawCx { touched, streams, .. } = cx;

@@ -149,8 +149,9 @@ impl Protocol {
         }
         self.wakes.drain(..).for_each(|waker| cx.wake(waker));
         if !self.session_streams.is_empty() {
-            cx.streams.adopted.append(&mut self.session_streams.adopted);
-            cx.streams.given_up.append(&mut self.session_streams.given_up);
+            let news = cx.streams.get_or_insert_default();
+            news.adopted.append(&mut self.session_streams.adopted);
+            news.given_up.append(&mut self.session_streams.given_up);
         }
     }
 
