@@ -53,7 +53,7 @@ struct List {
 #[derive(Debug)]
 pub(super) struct Scheduler {
     /// Bytes in the turn of a stream of weight 1: the largest frame of an incremental stream so far.
-    quantum: i64,
+    quantum: u32,
     links: Vec<Link>,
     lists: [List; LISTS],
     /// Bit `n` is set if list `n` is not empty, that of the blocked excepted.
@@ -96,15 +96,14 @@ impl Scheduler {
 
     /// Bytes in the turn of a stream of this weight.
     pub(super) fn turn(&self, weight: u8) -> i64 {
-        self.quantum.saturating_mul(i64::from(weight.max(1)))
+        i64::from(self.quantum).saturating_mul(i64::from(weight.max(1)))
     }
 
     /// An incremental stream of this weight has written `bytes`, which leaves `turn` of its turn. At the end of the
     /// turn it goes behind the others.
     pub(super) fn on_turn_taken(&mut self, slot: u32, weight: u8, turn: &mut i64, bytes: u32) {
-        let bytes = i64::from(bytes);
         self.quantum = self.quantum.max(bytes);
-        *turn = turn.saturating_sub(bytes);
+        *turn = turn.saturating_sub(i64::from(bytes));
         if *turn <= 0 {
             *turn = turn.saturating_add(self.turn(weight));
             self.rotate(slot);
