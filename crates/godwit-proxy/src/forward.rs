@@ -13,7 +13,10 @@ use crate::time::UpstreamTime;
 use crate::tunnel::{self, Client, Stream, Wanted};
 use crate::upload::{Upload, View};
 use godwit_body::{ClientNetwork, EarlyData, ExtendedConnect, Informational, Peer};
-use http::header::{CONTENT_LENGTH, EXPECT, HOST, SEC_WEBSOCKET_ACCEPT, TRANSFER_ENCODING, UPGRADE};
+use http::header::{
+    CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST, SEC_WEBSOCKET_ACCEPT, TRANSFER_ENCODING,
+    UPGRADE,
+};
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
 use http_body_util::{BodyExt, Empty};
@@ -92,11 +95,16 @@ pub(crate) async fn forward(forwarder: &Arc<Forwarder>, request: Request<Request
         };
         let failure = match attempt(forwarder, backend, &outgoing, since).await {
             Ok((response, lease)) if outgoing.tunnel.is_none() => {
-                if outgoing.is_too_early(&response) && outgoing.wait_for_handshake().await {
-                    // To the same upstream: it has not failed.
-                    continue;
+                let answer = answer(forwarder, &outgoing, response, lease, retries);
+                if !outgoing.is_too_early(&answer) {
+                    return answer;
                 }
-                return answer(forwarder, &outgoing, response, lease, retries);
+                // Boxed: hardly any request needs the room for it.
+                match Box::pin(outgoing.wait_for_handshake(answer)).await {
+                    // To the same upstream: it has not failed.
+                    None => continue,
+                    Some(answer) => return answer,
+                }
             }
             Ok((response, lease)) => {
                 return Box::pin(answer_tunnel(forwarder, outgoing, stream, (response, lease), retries))
@@ -240,20 +248,29 @@ impl Outgoing {
         rarely && !self.upload.is_empty() && !self.headers.contains_key(CONTENT_LENGTH) && !self.expects
     }
 
-    /// Whether the upstream wants the request when it can be no replay, and it may be sent again.
+    /// Whether the upstream wants the request when it can be no replay, and it may be sent again: only without a body,
+    /// for the connection that has the request takes of one what comes, until the answer is dropped, which gives it up.
     fn is_too_early<B>(&self, response: &Response<B>) -> bool {
-        response.status() == StatusCode::TOO_EARLY && self.early.is_some() && self.upload.is_untouched()
+        response.status() == StatusCode::TOO_EARLY && self.early.is_some() && self.upload.is_empty()
     }
 
-    /// Waits until the request can be no replay, which it is no longer said to be then. False if that never comes.
-    async fn wait_for_handshake(&mut self) -> bool {
-        let Some(early) = self.early.take() else { return false };
-        // Boxed: hardly any request needs the room for it.
-        let confirmed = Box::pin(async move { early.confirmed().await }).await;
-        if confirmed {
-            headers::set_not_early(&mut self.headers);
+    /// Waits until the request can be no replay, which it is no longer said to be then. If that never comes, returns
+    /// the answer without its content: meanwhile nothing of the upstream's may be kept, for the client has it in its
+    /// hand how long that is.
+    async fn wait_for_handshake(&mut self, answer: Response<Body>) -> Option<Response<Body>> {
+        let mut answer = answer.map(|body| {
+            drop(body);
+            Body::empty()
+        });
+        for name in [CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE] {
+            answer.headers_mut().remove(name);
         }
-        confirmed
+        let Some(early) = self.early.take() else { return Some(answer) };
+        if !early.confirmed().await {
+            return Some(answer);
+        }
+        headers::set_not_early(&mut self.headers);
+        None
     }
 
     /// The request as one upstream gets it.

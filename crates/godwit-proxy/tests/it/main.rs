@@ -4,6 +4,7 @@
 
 mod continuing;
 mod crowds;
+mod early;
 mod failures;
 mod forwarding;
 mod health;
