@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use http::header::CONTENT_RANGE;
+use http::header::{CONTENT_ENCODING, CONTENT_RANGE};
 use http::{HeaderMap, Method, Response, StatusCode};
 use tokio::time::sleep;
 
@@ -205,12 +205,13 @@ fn beginning(method: &Method, status: StatusCode, headers: &HeaderMap) -> Option
         return None;
     }
     let validator = Some(ranges::strong_validator(headers)?);
+    let coding = headers.get(CONTENT_ENCODING).cloned();
     match status {
-        StatusCode::OK => Some(Progress { offset: 0, validator, length: ranges::length(headers) }),
+        StatusCode::OK => Some(Progress { offset: 0, validator, length: ranges::length(headers), coding }),
         StatusCode::PARTIAL_CONTENT => {
             let range = headers.get(CONTENT_RANGE)?.to_str().ok()?;
             let (offset, length) = ranges::to_the_end(range)?;
-            Some(Progress { offset, validator, length: Some(length) })
+            Some(Progress { offset, validator, length: Some(length), coding })
         }
         _ => None,
     }

@@ -187,7 +187,8 @@ impl Network {
     /// If there is no address.
     pub(crate) async fn find_origin(&self, origin: &Origin) -> Result<Found, Error> {
         if let Some(proxy) = self.proxy(origin) {
-            let found = self.find(origin, &proxy.host, proxy.port).await;
+            let asked = self.names.addresses(origin, &proxy.host, proxy.port);
+            let found = self.timed(&proxy.host, async { asked.await.map(Places::of_name) }).await;
             return found.map_err(|error| error.through(proxy));
         }
         let patience = |address| self.patience(&NetworkId::towards(address));
@@ -200,11 +201,8 @@ impl Network {
     /// # Errors
     /// If there is none.
     pub(crate) async fn find(&self, origin: &Origin, host: &str, port: u16) -> Result<Found, Error> {
-        let asked = async {
-            let addresses = self.names.addresses(origin, host, port).await?;
-            Ok(Places { tcp: addresses.clone(), addresses, said: None })
-        };
-        self.timed(host, asked).await
+        let asked = self.names.alternative(origin, host, port);
+        self.timed(host, async { asked.await.map(Places::of_name) }).await
     }
 
     async fn timed(

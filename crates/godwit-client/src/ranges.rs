@@ -2,7 +2,9 @@
 //! 9110 sections 13.1.5 and 14).
 
 use godwit_text::parse_http_date;
-use http::header::{CONTENT_LENGTH, CONTENT_RANGE, DATE, ETAG, IF_RANGE, LAST_MODIFIED, RANGE};
+use http::header::{
+    CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, DATE, ETAG, IF_RANGE, LAST_MODIFIED, RANGE,
+};
 use http::{HeaderMap, HeaderValue, StatusCode};
 
 /// A date of change this much older than the response, in seconds, is of one state only (RFC 9110 section 8.8.2.2).
@@ -17,6 +19,8 @@ pub(crate) struct Progress {
     pub(crate) validator: Option<String>,
     /// Bytes of the whole, where that is known.
     pub(crate) length: Option<u64>,
+    /// How what is there is coded (`Content-Encoding`).
+    pub(crate) coding: Option<HeaderValue>,
 }
 
 /// What a response means for what is there.
@@ -86,7 +90,7 @@ pub(crate) fn judge(progress: &Progress, status: StatusCode, headers: &HeaderMap
     match (status, range) {
         (StatusCode::PARTIAL_CONTENT, Some((range, total))) if progress.validator.is_some() => {
             the_rest(progress, range, total, headers)
-                .filter(|_| is_same(progress, headers))
+                .filter(|_| is_same(progress, headers) && is_coded_alike(progress, headers))
                 .unwrap_or(Verdict::Again)
         }
         (StatusCode::RANGE_NOT_SATISFIABLE, Some(("*", total)))
@@ -120,6 +124,16 @@ fn is_same(progress: &Progress, headers: &HeaderMap) -> bool {
     said.is_none() || progress.validator.is_none() || said == progress.validator
 }
 
+/// Whether a rest is coded as the part is. A response with a range need not say so again (RFC 9110 section 15.3.7); whether it
+/// means the same bytes is then told by an entity tag, which each coding has its own of, and not by a date.
+fn is_coded_alike(progress: &Progress, headers: &HeaderMap) -> bool {
+    match (&progress.coding, headers.get(CONTENT_ENCODING)) {
+        (coding, Some(said)) => coding.as_ref() == Some(said),
+        (Some(_), None) => progress.validator.as_deref().is_some_and(|validator| validator.starts_with('"')),
+        (None, None) => true,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,7 +144,7 @@ mod tests {
 
     #[test]
     fn responses_are_judged() {
-        let part = Progress { offset: 100, validator: Some("\"a\"".to_owned()), length: None };
+        let part = Progress { offset: 100, validator: Some("\"a\"".to_owned()), length: None, coding: None };
         let of = |progress: &Progress, status: u16, range: &'static str| {
             let all = [("content-range", range), ("content-length", "100"), ("etag", "\"a\"")];
             judge(progress, StatusCode::from_u16(status).unwrap(), &headers(&all))
@@ -154,9 +168,26 @@ mod tests {
         assert_eq!(judge(&part, StatusCode::OK, &HeaderMap::new()), Verdict::Anew);
         assert_eq!(judge(&part, StatusCode::NOT_FOUND, &HeaderMap::new()), Verdict::Anew);
         // Without a validator the rest may be that of something else.
-        let file = Progress { offset: 100, validator: None, length: None };
+        let file = Progress { offset: 100, validator: None, length: None, coding: None };
         assert_eq!(of(&file, 206, "bytes 100-199/200"), Verdict::Again);
         assert_eq!(of(&file, 416, "bytes */100"), Verdict::Whole);
+    }
+
+    #[test]
+    fn a_rest_is_coded_as_the_part_is() {
+        let date = "Sat, 21 Nov 2026 20:52:47 GMT";
+        let rest = |validator: &str, coding: Option<&'static str>, said: &[(&'static str, &'static str)]| {
+            let coding = coding.map(HeaderValue::from_static);
+            let part = Progress { offset: 100, validator: Some(validator.to_owned()), length: None, coding };
+            let all = [&[("content-range", "bytes 100-199/200"), ("content-length", "100")], said].concat();
+            judge(&part, StatusCode::PARTIAL_CONTENT, &headers(&all)) != Verdict::Again
+        };
+        assert!(
+            rest("\"a\"", Some("gzip"), &[]) && rest(date, Some("gzip"), &[("content-encoding", "gzip")])
+        );
+        assert!(!rest(date, Some("gzip"), &[]), "the date is that of the plain file as well");
+        assert!(!rest(date, Some("gzip"), &[("content-encoding", "br")]));
+        assert!(!rest("\"a\"", None, &[("content-encoding", "gzip")]));
     }
 
     #[test]
@@ -190,7 +221,10 @@ mod tests {
     #[test]
     fn the_rest_is_asked_for_on_condition() {
         let mut asked = HeaderMap::new();
-        ask(&mut asked, &Progress { offset: 7, validator: Some("\"a\"".to_owned()), length: None });
+        ask(
+            &mut asked,
+            &Progress { offset: 7, validator: Some("\"a\"".to_owned()), length: None, coding: None },
+        );
         assert_eq!(
             (&asked[RANGE], &asked[IF_RANGE]),
             (&HeaderValue::from_static("bytes=7-"), &HeaderValue::from_static("\"a\""))

@@ -49,7 +49,10 @@ where
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let mut this = self.project();
         let Some(from) = this.from.as_mut().as_pin_mut() else { return Poll::Ready(None) };
+        // First: who always has something to send would never be late.
+        let is_late = this.deadline.poll_passed(cx).is_ready();
         let last = match from.poll_frame(cx) {
+            _ if is_late => Status::too_late(),
             Poll::Ready(Some(Err(error))) => {
                 let error = error.into();
                 match Code::of_error(&*error) {
@@ -58,8 +61,7 @@ where
                 }
             }
             Poll::Ready(frame) => return Poll::Ready(frame.map(|frame| frame.map_err(Into::into))),
-            Poll::Pending if this.deadline.poll_passed(cx).is_pending() => return Poll::Pending,
-            Poll::Pending => Status::too_late(),
+            Poll::Pending => return Poll::Pending,
         };
         this.from.set(None);
         Poll::Ready(Some(Ok(Frame::trailers(last.trailers()))))

@@ -57,14 +57,38 @@ async fn a_service_that_is_silent_is_dropped_at_the_deadline() {
 async fn a_response_that_falls_silent_ends_at_the_deadline() {
     let service =
         service_fn(|_| async { Ok::<_, Infallible>(Response::new(Begun(Some(Bytes::from("data")), None))) });
-    for response in [
-        DeadlineLayer.layer(service).oneshot(call("1S")).await.unwrap(),
-        Channel::new(service).oneshot(call("1S")).await.unwrap(),
-    ] {
+    for is_server in [true, false] {
+        let response = match is_server {
+            true => DeadlineLayer.layer(service).oneshot(call("1S")).await.unwrap(),
+            false => Channel::new(service).oneshot(call("1S")).await.unwrap(),
+        };
         let body = response.into_body().collect().await.unwrap();
         assert_eq!(body.trailers().unwrap()["grpc-status"], "4");
         assert_eq!(body.to_bytes(), "data");
     }
+}
+
+/// A body that always has more.
+struct Endless;
+
+impl Body for Endless {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        Poll::Ready(Some(Ok(Frame::data(Bytes::from("more")))))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_response_that_never_pauses_ends_at_the_deadline() {
+    let service = service_fn(|_| async { Ok::<_, Infallible>(Response::new(Endless)) });
+    let mut body = DeadlineLayer.layer(service).oneshot(call("250m")).await.unwrap().into_body();
+    assert!(body.frame().await.unwrap().unwrap().is_data());
+    tokio::time::advance(std::time::Duration::from_secs(1)).await;
+    let trailers = body.frame().await.unwrap().unwrap().into_trailers().unwrap();
+    assert_eq!(trailers["grpc-status"], "4");
+    assert!(body.frame().await.is_none());
 }
 
 #[tokio::test]

@@ -171,6 +171,7 @@ impl Decoding {
         loop {
             let Some(stage) = self.stages.get_mut(depth) else { return Ok(None) };
             if let Some(piece) = stage.piece()? {
+                self.count(piece.len())?;
                 return Ok(Some(piece));
             }
             let Some(below) = depth.checked_sub(1) else { return Ok(None) };
@@ -183,12 +184,16 @@ impl Decoding {
 
     /// The next piece of the whole.
     fn next(&mut self) -> Result<Option<Bytes>, String> {
-        let piece = self.piece(self.stages.len().saturating_sub(1))?;
-        self.made = self.made.saturating_add(piece.as_ref().map_or(0, |piece| piece.len() as u64));
-        if self.made > ANY_SIZE && self.made / MOST_GROWTH > self.came {
-            return Err(format!("{} bytes have become more than {MOST_GROWTH} times as many", self.came));
+        self.piece(self.stages.len().saturating_sub(1))
+    }
+
+    /// Counts what any stage has made: what the last one makes nothing of is work as well.
+    fn count(&mut self, made: usize) -> Result<(), String> {
+        self.made = self.made.saturating_add(made as u64);
+        match self.made > ANY_SIZE && self.made / MOST_GROWTH > self.came {
+            true => Err(format!("{} bytes have become more than {MOST_GROWTH} times as many", self.came)),
+            false => Ok(()),
         }
-        Ok(piece)
     }
 
     /// Whether the body may end here.
@@ -319,6 +324,18 @@ mod tests {
             }
         }
         if decoding.is_whole() { Ok(all) } else { Err("cut".to_owned()) }
+    }
+
+    #[test]
+    fn what_inner_codings_make_for_nothing_counts_as_well() {
+        // A frame that is to be skipped, of 40 MiB.
+        let len = 40 << 20;
+        let skipped =
+            [&0x184d_2a50_u32.to_le_bytes()[..], &(len as u32).to_le_bytes(), &vec![0; len]].concat();
+        let bomb = coded("gzip", &coded("gzip", &skipped));
+        assert!(bomb.len() < 16 << 10, "{}", bomb.len());
+        let error = decoded("zstd, gzip, gzip", &bomb, 1000).unwrap_err();
+        assert!(error.contains("times as many"), "{error}");
     }
 
     #[test]

@@ -126,10 +126,10 @@ impl Sink {
         if let Some(note) = &kept.note {
             let offset = file.metadata().ok()?.len();
             let validator = Some(note.validator.clone());
-            return Some(Progress { offset, validator, length: note.length });
+            return Some(Progress { offset, validator, length: note.length, coding: None });
         }
         let offset = fs::metadata(last).ok()?.len();
-        (offset > 0).then_some(Progress { offset, validator: None, length: None })
+        (offset > 0).then_some(Progress { offset, validator: None, length: None, coding: None })
     }
 
     /// Begins at the beginning, with something that is recognised by `validator` and has this length, if it is known.
@@ -444,7 +444,12 @@ mod tests {
         let mut sink = open("https://a/x").unwrap();
         assert_eq!(
             sink.progress(),
-            Some(Progress { offset: 5, validator: Some("\"v1\"".to_owned()), length: Some(11) })
+            Some(Progress {
+                offset: 5,
+                validator: Some("\"v1\"".to_owned()),
+                length: Some(11),
+                coding: None
+            })
         );
         sink.push(Bytes::from_static(b" world")).unwrap();
         sink.finish().unwrap();
@@ -453,7 +458,10 @@ mod tests {
 
         // A file under its name may be whole; without a validator nothing is left of a new one.
         let mut sink = open("https://a/x").unwrap();
-        assert_eq!(sink.progress(), Some(Progress { offset: 11, validator: None, length: None }));
+        assert_eq!(
+            sink.progress(),
+            Some(Progress { offset: 11, validator: None, length: None, coding: None })
+        );
         sink.start_anew(None, None).unwrap();
         sink.push(Bytes::from_static(b"other")).unwrap();
         drop(sink);

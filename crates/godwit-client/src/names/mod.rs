@@ -98,6 +98,13 @@ pub(crate) struct Places {
     pub(crate) said: Option<Arc<Said>>,
 }
 
+impl Places {
+    /// Of a name that has no record of its own.
+    pub(crate) fn of_name(addresses: Vec<SocketAddr>) -> Places {
+        Places { tcp: addresses.clone(), addresses, said: None }
+    }
+}
+
 impl Names {
     /// `resolver` is asked for addresses, and `records` for records, where there are such.
     pub(crate) fn new(
@@ -122,12 +129,12 @@ impl Names {
         said.services().iter().find(wanted)?.ech.clone()
     }
 
-    /// Whether somebody has answered questions for records since this was asked last.
     /// Whether it was said where the server is, whatever DNS says.
     pub(crate) fn is_pinned(&self, origin: &Origin) -> bool {
         self.pinned.find(&origin.host, origin.port).is_some()
     }
 
+    /// Whether somebody has answered questions for records since this was asked last.
     pub(crate) fn take_heard(&self) -> bool {
         self.records.as_ref().is_some_and(|records| records.take_heard())
     }
@@ -214,6 +221,32 @@ impl Names {
         }
     }
 
+    /// The addresses of `host`, which is an alternative of `origin`'s. If that stands in the record of `origin` with hints, these
+    /// stand in for addresses that do not come soon, for this origin and nobody else who has that name.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub(crate) async fn alternative(
+        &self,
+        origin: &Origin,
+        host: &str,
+        port: u16,
+    ) -> Result<Vec<SocketAddr>, Error> {
+        let asked = self.addresses(origin, host, port);
+        let said = self.known(origin);
+        let services = said.as_deref().map_or(&[][..], Said::services);
+        let named = services.iter().filter(|service| service.target.as_deref() == Some(host));
+        let hints = named.flat_map(|service| &service.hints).filter(|hint| self.family.has(**hint));
+        let hints: Vec<_> = hints.map(|hint| SocketAddr::new(*hint, port)).collect();
+        if hints.is_empty() {
+            return asked.await;
+        }
+        match timeout(RESOLUTION_DELAY, asked).await {
+            Ok(Ok(found)) => Ok(found),
+            _ => Ok(hints),
+        }
+    }
+
     async fn look_up(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, Error> {
         let asked = async {
             match self.resolver.as_deref().filter(|_| !is_local(host)) {
@@ -228,16 +261,7 @@ impl Names {
                 }
             }
         };
-        let hints = self.records.as_ref().map(|records| records.hints(host)).unwrap_or_default();
-        let hints: Vec<_> = hints.into_iter().map(|address| SocketAddr::new(address, port)).collect();
-        let found = match hints.is_empty() {
-            true => asked.await,
-            false => match timeout(RESOLUTION_DELAY, asked).await {
-                Ok(Ok(found)) if !found.is_empty() => Ok(found),
-                _ => Ok(hints),
-            },
-        };
-        found.map_err(|problem: String| explain::unknown_host(host, &problem))
+        asked.await.map_err(|problem: String| explain::unknown_host(host, &problem))
     }
 
     /// Records are not asked for where only this machine or this link is meant, nor where somebody has said where the
@@ -266,7 +290,11 @@ impl Names {
         without_repetitions(wanted.map(|address| SocketAddr::new(address, origin.port)).collect())
     }
 
-    /// The addresses of those services that are `wanted`, in their order. `plain`: those of the name itself.
+    /// The addresses of those services that are `wanted`, in their order. `plain`: those of the name itself. Hints stand in for
+    /// addresses of a service's name that do not come soon, and count for nobody else who has that name.
+    ///
+    /// Where the system says that the name is on this machine or in this network, as a file of its may, public records do not
+    /// send anybody elsewhere.
     async fn places(
         &self,
         origin: &Origin,
@@ -275,16 +303,22 @@ impl Names {
         plain: &[SocketAddr],
     ) -> Vec<SocketAddr> {
         let mut places = Vec::new();
+        let is_at_home = self.resolver.is_none() && plain.iter().any(|place| is_at_home(place.ip()));
         for service in services.iter().filter(|service| wanted(service)) {
             let port = service.port.unwrap_or(origin.port);
             match &service.target {
                 None => places.extend(plain.iter().map(|place| SocketAddr::new(place.ip(), port))),
+                Some(_) if is_at_home => {}
                 Some(target) => {
                     // Who has other addresses does not wait long for these.
-                    let is_alone = places.is_empty() && plain.is_empty();
+                    let is_alone = places.is_empty() && plain.is_empty() && service.hints.is_empty();
                     let limit = if is_alone { RECORD_ALONE } else { RESOLUTION_DELAY };
                     let found = timeout(limit, self.addresses(origin, target, port)).await;
-                    places.extend(found.into_iter().flatten().flatten());
+                    let found: Vec<_> = found.into_iter().flatten().flatten().collect();
+                    let hints =
+                        service.hints.iter().filter(|hint| found.is_empty() && self.family.has(**hint));
+                    places.extend(hints.map(|hint| SocketAddr::new(*hint, port)));
+                    places.extend(found);
                 }
             }
             if places.len() >= MOST_ADDRESSES {
@@ -292,6 +326,16 @@ impl Names {
             }
         }
         places
+    }
+}
+
+/// Addresses of this machine, its link, or a network that is not the Internet (RFC 6890).
+fn is_at_home(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.is_loopback() || address.is_private() || address.is_link_local(),
+        IpAddr::V6(address) => {
+            address.is_loopback() || address.is_unique_local() || address.is_unicast_link_local()
+        }
     }
 }
 

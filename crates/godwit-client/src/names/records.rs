@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -109,14 +108,6 @@ impl Records {
         let said = self.lock();
         let (said, until) = said.get(&(host.to_owned(), port))?;
         (*until > instant_now()).then(|| Arc::clone(said))
-    }
-
-    /// Addresses that records name for `target`.
-    pub(crate) fn hints(&self, target: &str) -> Vec<IpAddr> {
-        let said = self.lock();
-        let services = said.values().flat_map(|(said, _)| said.services());
-        let named = services.filter(|service| service.target.as_deref() == Some(target));
-        named.flat_map(|service| service.hints.iter().copied()).collect()
     }
 
     /// Begins to look up what is not known.

@@ -104,6 +104,19 @@ async fn hints_do_where_the_target_has_no_address() {
     assert_eq!(version, Version::HTTP_3, "{reason}");
 }
 
+/// Whoever has that name is somebody else: what one server's record says of its address counts for that server only.
+#[tokio::test]
+async fn hints_of_one_server_lead_nobody_else_astray() {
+    let world = World::new().await;
+    world.names.zone.add_hinted(&world.owner(), "hinted.test", world.http3.address.port(), None);
+    let client = world.patient().build().unwrap();
+    assert_eq!(world.get(&client).await.version(), Version::HTTP_3);
+    for url in ["http://hinted.test:1/", "https://hinted.test:1/"] {
+        let error = tokio::time::timeout(LONG, client.get(url).send()).await.unwrap().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Resolve, "{error}");
+    }
+}
+
 #[tokio::test]
 async fn a_long_answer_comes_over_tcp() {
     let world = World::new().await;
