@@ -8,7 +8,7 @@ use godwit_http3::DatagramError;
 use http::{Request, Response, StatusCode};
 use std::fmt;
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::UdpSocket;
@@ -81,6 +81,7 @@ impl UdpForwarder {
         let Ok(found) = tokio::net::lookup_host((target.host(), target.port())).await else {
             return refusal(StatusCode::BAD_GATEWAY, "the target has no address");
         };
+        let found = found.map(reached).filter(|addr| is_of_one(addr.ip()));
         let permitted: Vec<_> = found.filter(|addr| (self.permit)(&target, *addr)).collect();
         if permitted.is_empty() {
             return refusal(StatusCode::FORBIDDEN, "the target is not permitted");
@@ -106,6 +107,17 @@ impl fmt::Debug for UdpForwarder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("UdpForwarder").field("idle_timeout", &self.idle_timeout).finish_non_exhaustive()
     }
+}
+
+/// What a packet to an address reaches: one of IPv4 in IPv6 notation is an IPv4 address, and to be judged as such.
+fn reached(addr: SocketAddr) -> SocketAddr {
+    SocketAddr::new(addr.ip().to_canonical(), addr.port())
+}
+
+/// Whether one machine has the address, and no packet to it stays here or goes to many.
+fn is_of_one(address: IpAddr) -> bool {
+    let is_broadcast = matches!(address, IpAddr::V4(address) if address.is_broadcast());
+    !(address.is_unspecified() || address.is_multicast() || is_broadcast)
 }
 
 /// A socket that hears of the first of the addresses to which there is a way, and of nobody else.
@@ -160,7 +172,9 @@ fn receive(tunnel: &UdpTunnel, socket: &UdpSocket, buffer: &mut [u8]) -> Result<
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
             // The target's system says that nobody is there.
-            Err(error) => return Err(error.into()),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Err(error.into()),
+            // Something on the way says that a payload was too large, or that there is no way now: it is lost.
+            Err(_) => {}
         }
     }
     Ok(())
@@ -170,4 +184,22 @@ fn refusal(status: StatusCode, why: &'static str) -> Response<Body> {
     let mut response = Response::new(Body::from(format!("{why}\n")));
     *response.status_mut() = status;
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_judged_by_what_they_reach() {
+        let reached = |text: &str| reached(text.parse().unwrap());
+        assert!(reached("[::ffff:127.0.0.1]:53").ip().is_loopback());
+        assert_eq!(reached("[2001:db8::1]:53"), "[2001:db8::1]:53".parse().unwrap());
+        for nowhere in
+            ["0.0.0.0:1", "[::]:1", "[::ffff:0.0.0.0]:1", "224.0.0.1:1", "[ff02::1]:1", "255.255.255.255:1"]
+        {
+            assert!(!is_of_one(reached(nowhere).ip()), "{nowhere}");
+        }
+        assert!(is_of_one(reached("192.0.2.1:1").ip()) && is_of_one(reached("[2001:db8::1]:53").ip()));
+    }
 }

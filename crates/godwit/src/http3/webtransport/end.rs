@@ -4,10 +4,10 @@
 //! read by a task, to the end: whatever ends the session is known first here, and wakes everybody.
 
 use super::error::SessionError;
+use super::waiters::Waiters;
 use crate::http3::BoxError;
 use crate::http3::error::Error;
 use crate::http3::link::Link;
-use crate::http3::tunnels::Waiting;
 use bytes::Bytes;
 use godwit_http3::capsule::{Capsule, CapsuleReader};
 use godwit_wire::StreamId;
@@ -43,13 +43,13 @@ struct State {
     /// The peer wants the session to end.
     draining: bool,
     /// Those who want to know of any of this.
-    waiting: Waiting,
+    waiting: Waiters,
 }
 
 impl Ends {
     pub(super) fn new(link: Arc<Link>, id: StreamId, outgoing: mpsc::Sender<Bytes>) -> Arc<Self> {
         let state =
-            State { outgoing: Some(outgoing), end: None, draining: false, waiting: Waiting::default() };
+            State { outgoing: Some(outgoing), end: None, draining: false, waiting: Waiters::default() };
         Arc::new(Ends { link, id, state: Mutex::new(state), closing: Notify::new() })
     }
 
@@ -63,23 +63,9 @@ impl Ends {
         self.state().end.clone()
     }
 
-    /// The same; otherwise the task is woken when it is over.
-    pub(super) fn wait_for_end(&self, waker: &Waker) -> Option<SessionError> {
-        let mut state = self.state();
-        if state.end.is_none() {
-            state.waiting.wait(waker);
-        }
-        state.end.clone()
-    }
-
-    /// Whether the peer wants the session to end, or it has ended; otherwise the task is woken then.
-    pub(super) fn is_draining(&self, waker: &Waker) -> bool {
-        let mut state = self.state();
-        let draining = state.draining || state.end.is_some();
-        if !draining {
-            state.waiting.wait(waker);
-        }
-        draining
+    /// One who wants to know of the end.
+    pub(super) fn watcher(&self) -> Watcher<'_> {
+        Watcher { ends: self, number: None }
     }
 
     /// Asks the peer to bring the session to its end.
@@ -107,7 +93,7 @@ impl Ends {
             state.end.get_or_insert(why);
             (state.outgoing.take(), state.waiting.take())
         };
-        wakers.into_iter().for_each(Waker::wake);
+        wakers.for_each(Waker::wake);
         outgoing
     }
 
@@ -117,7 +103,7 @@ impl Ends {
             state.draining = true;
             state.waiting.take()
         };
-        wakers.into_iter().for_each(Waker::wake);
+        wakers.for_each(Waker::wake);
     }
 
     /// Reads what the peer says to the end of it. When this end has closed the session, for a while at most.
@@ -176,6 +162,41 @@ impl Ends {
             protocol.abandon(io, self.id, code, error.clone());
         });
         error
+    }
+}
+
+/// One who wants to know of a session's end, for as long as this is there.
+#[derive(Debug)]
+pub(super) struct Watcher<'a> {
+    ends: &'a Ends,
+    number: Option<u64>,
+}
+
+impl Watcher<'_> {
+    /// Why the session is over; if it is not, the task is woken when that is so.
+    pub(super) fn end(&mut self, waker: &Waker) -> Option<SessionError> {
+        let mut state = self.ends.state();
+        if state.end.is_none() {
+            self.number = Some(state.waiting.wait(self.number, waker));
+        }
+        state.end.clone()
+    }
+
+    /// Whether the peer wants the session to end, or it has ended; otherwise the task is woken then.
+    pub(super) fn is_draining(&mut self, waker: &Waker) -> bool {
+        let mut state = self.ends.state();
+        let draining = state.draining || state.end.is_some();
+        if !draining {
+            self.number = Some(state.waiting.wait(self.number, waker));
+        }
+        draining
+    }
+}
+
+impl Drop for Watcher<'_> {
+    fn drop(&mut self) {
+        let waker = self.number.and_then(|number| self.ends.state().waiting.leave(number));
+        drop(waker);
     }
 }
 

@@ -38,6 +38,7 @@ mod error;
 mod inner;
 mod session;
 mod streams;
+mod waiters;
 
 pub use error::{ConnectError, SessionError, StreamError};
 pub use session::Session;

@@ -1,6 +1,6 @@
 //! Sessions: how they come about, and what can be done in them.
 
-use super::end::{CAPSULES, Ends};
+use super::end::{CAPSULES, Ends, Watcher};
 use super::error::{ConnectError, SessionError};
 use super::inner::Inner;
 use super::streams::{Guard, RecvStream, SendStream};
@@ -105,7 +105,8 @@ impl Session {
     /// # Errors
     /// If the session is over.
     pub async fn accept_bi(&self) -> Result<(SendStream, RecvStream), SessionError> {
-        let guard = poll_fn(|cx| self.poll_accept(cx, Direction::Bidirectional)).await?;
+        let mut watcher = self.0.ends.watcher();
+        let guard = poll_fn(|cx| self.poll_accept(cx, &mut watcher, Direction::Bidirectional)).await?;
         Ok(guard.both())
     }
 
@@ -116,7 +117,8 @@ impl Session {
     /// # Errors
     /// If the session is over.
     pub async fn accept_uni(&self) -> Result<RecvStream, SessionError> {
-        let guard = poll_fn(|cx| self.poll_accept(cx, Direction::Unidirectional)).await?;
+        let mut watcher = self.0.ends.watcher();
+        let guard = poll_fn(|cx| self.poll_accept(cx, &mut watcher, Direction::Unidirectional)).await?;
         Ok(RecvStream::new(&guard))
     }
 
@@ -125,7 +127,8 @@ impl Session {
     /// # Errors
     /// If the session is over.
     pub async fn open_bi(&self) -> Result<(SendStream, RecvStream), SessionError> {
-        let guard = poll_fn(|cx| self.poll_open(cx, Direction::Bidirectional)).await?;
+        let mut watcher = self.0.ends.watcher();
+        let guard = poll_fn(|cx| self.poll_open(cx, &mut watcher, Direction::Bidirectional)).await?;
         Ok(guard.both())
     }
 
@@ -134,7 +137,8 @@ impl Session {
     /// # Errors
     /// If the session is over.
     pub async fn open_uni(&self) -> Result<SendStream, SessionError> {
-        let guard = poll_fn(|cx| self.poll_open(cx, Direction::Unidirectional)).await?;
+        let mut watcher = self.0.ends.watcher();
+        let guard = poll_fn(|cx| self.poll_open(cx, &mut watcher, Direction::Unidirectional)).await?;
         Ok(SendStream::new(&guard))
     }
 
@@ -159,8 +163,9 @@ impl Session {
     /// # Errors
     /// If the session is over.
     pub async fn receive_datagram(&self) -> Result<Bytes, SessionError> {
+        let mut watcher = self.0.ends.watcher();
         poll_fn(|cx| {
-            if let Some(end) = self.0.ends.wait_for_end(cx.waker()) {
+            if let Some(end) = watcher.end(cx.waker()) {
                 return Poll::Ready(Err(end));
             }
             match self.0.datagrams.poll_receive(cx) {
@@ -180,7 +185,8 @@ impl Session {
 
     /// Waits until the session is over, and says why.
     pub async fn closed(&self) -> SessionError {
-        poll_fn(|cx| match self.0.ends.wait_for_end(cx.waker()) {
+        let mut watcher = self.0.ends.watcher();
+        poll_fn(|cx| match watcher.end(cx.waker()) {
             Some(end) => Poll::Ready(end),
             None => Poll::Pending,
         })
@@ -194,7 +200,8 @@ impl Session {
 
     /// Waits until the peer has asked for an end of the session, or it has come.
     pub async fn draining(&self) {
-        poll_fn(|cx| if self.0.ends.is_draining(cx.waker()) { Poll::Ready(()) } else { Poll::Pending }).await;
+        let mut watcher = self.0.ends.watcher();
+        poll_fn(|cx| if watcher.is_draining(cx.waker()) { Poll::Ready(()) } else { Poll::Pending }).await;
     }
 
     /// The stream of its request, which is its name on the connection.
@@ -207,9 +214,14 @@ impl Session {
         self.0.ends.link.connection()
     }
 
-    fn poll_accept(&self, cx: &Context<'_>, direction: Direction) -> Poll<Result<Arc<Guard>, SessionError>> {
+    fn poll_accept(
+        &self,
+        cx: &Context<'_>,
+        watcher: &mut Watcher<'_>,
+        direction: Direction,
+    ) -> Poll<Result<Arc<Guard>, SessionError>> {
         let Ends { link, id, .. } = &*self.0.ends;
-        if let Some(end) = self.0.ends.wait_for_end(cx.waker()) {
+        if let Some(end) = watcher.end(cx.waker()) {
             return Poll::Ready(Err(end));
         }
         let stream = link.look(|protocol, _| {
@@ -230,9 +242,14 @@ impl Session {
         }
     }
 
-    fn poll_open(&self, cx: &Context<'_>, direction: Direction) -> Poll<Result<Arc<Guard>, SessionError>> {
+    fn poll_open(
+        &self,
+        cx: &Context<'_>,
+        watcher: &mut Watcher<'_>,
+        direction: Direction,
+    ) -> Poll<Result<Arc<Guard>, SessionError>> {
         let Ends { link, id, .. } = &*self.0.ends;
-        if let Some(end) = self.0.ends.wait_for_end(cx.waker()) {
+        if let Some(end) = watcher.end(cx.waker()) {
             return Poll::Ready(Err(end));
         }
         let stream = link.with(|protocol, io| match protocol.h3.open_session_stream(io, *id, direction) {
