@@ -53,6 +53,7 @@ where
         let is_late = this.deadline.poll_passed(cx).is_ready();
         let last = match from.poll_frame(cx) {
             _ if is_late => Status::too_late(),
+            Poll::Ready(Some(Err(_))) if this.deadline.has_passed() => Status::too_late(),
             Poll::Ready(Some(Err(error))) => {
                 let error = error.into();
                 match Code::of_error(&*error) {

@@ -59,6 +59,7 @@ where
                 let deadline = std::mem::take(this.deadline);
                 return Poll::Ready(Ok(response.map(|body| CallBody::new(body, deadline))));
             }
+            Some(Poll::Ready(Err(_))) if this.deadline.has_passed() => Status::too_late(),
             Some(Poll::Ready(Err(error))) => {
                 let error = error.into();
                 match Code::of_error(&*error) {

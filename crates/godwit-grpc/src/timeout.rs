@@ -4,7 +4,7 @@ use http::HeaderMap;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep};
 
 /// When a call is over, if ever.
 #[derive(Debug, Default)]
@@ -14,6 +14,12 @@ impl Limit {
     /// So long from now.
     pub(crate) fn new(time: Option<Duration>) -> Limit {
         Limit(time.map(|time| Box::pin(sleep(time))))
+    }
+
+    /// Whether it is, by the clock: a timer tells so a little later, and the other end, whose time is over as well, may be heard of
+    /// in between.
+    pub(crate) fn has_passed(&self) -> bool {
+        self.0.as_ref().is_some_and(|sleep| sleep.deadline() <= Instant::now())
     }
 
     /// Ready when it is.

@@ -23,6 +23,7 @@ fn status<B>(response: &Response<B>) -> &str {
 }
 
 /// A body of one piece of data and then `last`, or silence.
+#[derive(Clone)]
 struct Begun(Option<Bytes>, Option<h2::Reason>);
 
 impl Body for Begun {
@@ -89,6 +90,24 @@ async fn a_response_that_never_pauses_ends_at_the_deadline() {
     let trailers = body.frame().await.unwrap().unwrap().into_trailers().unwrap();
     assert_eq!(trailers["grpc-status"], "4");
     assert!(body.frame().await.is_none());
+}
+
+/// The server's time is over at the same time, and its reset may come before our timer.
+#[tokio::test(start_paused = true)]
+async fn what_breaks_when_time_is_over_was_too_late() {
+    let late = async || tokio::time::advance(std::time::Duration::from_micros(1001)).await;
+    let service = service_fn(move |_| async move {
+        late().await;
+        Err::<Response<Empty<Bytes>>, h2::Error>(h2::Reason::INTERNAL_ERROR.into())
+    });
+    let response = Channel::new(service).oneshot(call("1m")).await.unwrap();
+    assert_eq!(status(&response), "4");
+    let begun = Begun(Some(Bytes::from("data")), Some(h2::Reason::INTERNAL_ERROR));
+    let service = service_fn(move |_| std::future::ready(Ok::<_, Infallible>(Response::new(begun.clone()))));
+    let mut body = Channel::new(service).oneshot(call("1m")).await.unwrap().into_body();
+    assert!(body.frame().await.unwrap().unwrap().is_data());
+    late().await;
+    assert_eq!(body.frame().await.unwrap().unwrap().into_trailers().unwrap()["grpc-status"], "4");
 }
 
 #[tokio::test]
