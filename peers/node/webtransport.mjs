@@ -94,6 +94,7 @@ async function exercise({ url, hash }) {
   await closing.ready;
   const opened = (await closing.incomingBidirectionalStreams.getReader().read()).value;
   seen.opened = new TextDecoder().decode(await all(opened.readable));
+  await opened.writable.close();
   seen.closed = await closing.closed.then(
     ({ closeCode, reason }) => ({ closeCode, reason }),
     (error) => String(error),

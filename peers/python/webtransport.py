@@ -93,6 +93,9 @@ async def main(port, ca):
         seen["datagram"] = (await session.datagram).decode()
     async with client() as session:
         await session.open(f"localhost:{port}", "/close")
+        read = await session.finished.get()
+        session._quic.send_stream_data(read, b"", end_stream=True)
+        session.transmit()
         await session.ended.wait()
         seen["capsule"] = session.tunnel.hex()
     async with client() as session:
