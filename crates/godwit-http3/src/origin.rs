@@ -46,6 +46,9 @@ impl OriginSet {
         while !reader.is_empty() {
             let len = reader.u16().map_err(cut)?;
             let bytes = reader.bytes(len.into()).map_err(cut)?;
+            if self.kept >= MAX_KEPT {
+                continue;
+            }
             let Some(origin) = std::str::from_utf8(bytes).ok().and_then(origin) else { continue };
             let kept = self.kept.saturating_add(origin.len());
             if kept <= MAX_KEPT && !self.origins.contains(&origin) {

@@ -113,8 +113,9 @@ impl Connection {
             return Err(Error::new(ErrorCode::H3_STREAM_CREATION_ERROR, reason));
         }
         self.next_request = self.next_request.max(id.index().saturating_add(1));
-        let after_goaway = self.control.goaway.is_some_and(|goaway| id.as_u64() >= goaway);
-        if after_goaway || self.requests.len() >= self.shared.config.max_requests {
+        // A session goes on after a GOAWAY, and what belongs to one shows with the first frame only.
+        let is_refused = self.is_after_goaway(id) && self.sessions.len() == 0;
+        if is_refused || self.requests.len() >= self.shared.config.max_requests {
             io.stop_sending(id, ErrorCode::H3_REQUEST_REJECTED.0);
             self.shared.compression.decoder.cancel(id);
             io.reset(id, ErrorCode::H3_REQUEST_REJECTED.0);
@@ -124,6 +125,11 @@ impl Connection {
         let recv = Receiver::new(id, Asked::Other, &self.shared);
         self.requests.insert(id, RequestStream::new(recv));
         Ok(())
+    }
+
+    /// Whether we have said that no more requests with such an id are taken.
+    fn is_after_goaway(&self, id: StreamId) -> bool {
+        self.control.goaway.is_some_and(|goaway| id.as_u64() >= goaway)
     }
 
     /// Reads until the header section is there; from then on the application reads.
@@ -166,6 +172,10 @@ impl Connection {
         };
         stream.recv.informed = true;
         let event = match item {
+            Item::Request(_) if self.is_after_goaway(id) => {
+                self.drop_request(io, id, ErrorCode::H3_REQUEST_REJECTED);
+                return Ok(());
+            }
             Item::Request(head) => {
                 if !self.begin_tunnel(io, id, head.request.extensions().get())? {
                     return Ok(());

@@ -155,6 +155,8 @@ fn control(
             }
             FrameType::ORIGIN if shared.side == Side::Client && frame.len <= origin::MAX_FRAME_LEN => {
                 let Some(payload) = frames.collect(input) else { return Ok(()) };
+                // One frame says all: what is said again and again costs as much as what is ignored.
+                shared.on_useless_bytes(payload.len() as u64)?;
                 peer.origins.get_or_insert_default().add(&payload)?;
             }
             _ => {

@@ -199,6 +199,23 @@ fn useless_control_traffic_is_limited() {
 }
 
 #[test]
+fn origins_said_again_and_again_are_limited() {
+    let world = World::new(1 << 20, 1 << 20);
+    let config = Config { useless_allowance: 100, ..Config::default() };
+    let (mut client, mut io) = (Peer::new(Side::Client, &world, config), world.end(Side::Server));
+    let id = io.open(Direction::Unidirectional).unwrap();
+    io.put(id, &control());
+    // Fifteen KiB each: what has been said is known, and work all the same.
+    let origins = frame(12, &b"\0\x09https://a".repeat(1396));
+    io.put(id, &origins.repeat(6));
+    client.pump();
+    assert_eq!((world.closed(), client.connection.origins().map(<[_]>::len)), (None, Some(1)));
+    io.put(id, &origins);
+    client.pump();
+    assert_eq!(world.closed(), Some((Side::Client, ErrorCode::H3_EXCESSIVE_LOAD.0)));
+}
+
+#[test]
 fn instructions_of_an_encoder_are_limited() {
     // Duplicates of an entry, and the same capacity over and over.
     for instruction in [&[0x00][..], &[0x3f, 0xe1, 0x1f]] {

@@ -104,6 +104,28 @@ fn ordinary_requests_go_on_beside_sessions() {
 }
 
 #[test]
+fn sessions_go_on_after_a_goaway_and_requests_do_not_begin() {
+    for chunk in [1, 1 << 20] {
+        let world = World::new(1 << 20, chunk);
+        let (mut client, mut server, id) = session(&world);
+        server.connection.shutdown(&mut server.io).unwrap();
+        // Both are under way before the client hears of it.
+        let stream = client.connection.open_session_stream(&mut client.io, id, BI).unwrap();
+        client.io.put(stream, b"hello");
+        let request = Request::get("https://a.example/").body(()).unwrap();
+        let request = client.connection.send_request(&mut client.io, &request, true).unwrap();
+        pump(&mut client, &mut server);
+        assert!(matches!(server.events()[..], [Event::SessionStream { .. }]));
+        assert_eq!(server.connection.accept_session_stream(id, BI), Some(stream));
+        assert_eq!(server.io.drain(stream), b"hello");
+        let events = client.events();
+        let rejected = |event: &Event| matches!(event, Event::Reset { id, code, .. } if *id == request && *code == ErrorCode::H3_REQUEST_REJECTED);
+        assert!(events.iter().any(rejected), "{events:?}");
+        assert!(!server.connection.has_request(request) && server.connection.has_request(id));
+    }
+}
+
+#[test]
 fn when_a_session_ends_its_streams_are_given_up() {
     let world = World::new(1 << 20, 1 << 20);
     let (mut client, mut server, id) = session(&world);
