@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use http::header::{CONTENT_ENCODING, CONTENT_RANGE};
 use http::{HeaderMap, Method, Response, StatusCode};
+use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use crate::network::Network;
@@ -112,7 +113,13 @@ impl Lifeline {
         let asking = self.asking.get_or_insert_with(|| {
             let (request, progress) = (Arc::clone(&self.request), self.progress.clone());
             let is_lost = self.lost.is_some();
-            Waiting::new(async move { request.rest(&progress, is_lost).await })
+            // In a task of its own, that ends with this: whoever leaves the body unread would keep others from the server, whose
+            // connections are made under a lock.
+            Waiting::new(async move {
+                let mut task = JoinSet::new();
+                task.spawn(async move { request.rest(&progress, is_lost).await });
+                task.join_next().await?.ok()?
+            })
         });
         let Poll::Ready(rest) = asking.poll(cx) else { return Ok(Poll::Pending) };
         self.asking = None;

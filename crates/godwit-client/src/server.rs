@@ -218,7 +218,7 @@ impl Server {
             Some(found) => Found { dns: Duration::ZERO, ..found },
             None => network.find_origin(&self.origin).await?,
         };
-        let connected = network.tcp(&self.origin, &found.addresses, Offer::Either).await.map_err(in_words)?;
+        let connected = network.tcp(&self.origin, &found.tcp, Offer::Either).await.map_err(in_words)?;
         let dns = found.dns;
         connections.found = Some(found);
         let reason = "nothing came over UDP any more".into();
@@ -544,7 +544,9 @@ impl Server {
 
     /// Begins to connect to HTTP/3 in the background, if that is worth a try.
     fn begin_in_background(&self, network: &Arc<Network>, connections: &mut Connections) {
-        let idle = connections.background.is_none() && !self.http3().as_ref().is_some_and(Http3::is_open);
+        // One on which nothing comes is of use to nobody, and may stay so when no request is under way to hear of it.
+        let is_of_use = |http3: &Http3| http3.is_open() && !http3.vigil.is_suspect();
+        let idle = connections.background.is_none() && !self.http3().as_ref().is_some_and(is_of_use);
         let on_tcp = connections.http2.is_some() || connections.http1.is_some();
         if !self.may_race(network) || !idle || !on_tcp {
             return;
