@@ -136,6 +136,10 @@ impl Ends {
         let mut capsules = CapsuleReader::new();
         loop {
             let mut data = match poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
+                None if !capsules.is_between_capsules() => {
+                    let cut = self.give_up("the stream ends within a capsule".into());
+                    return (SessionError::Lost(cut), true);
+                }
                 None => return (SessionError::Closed { code: 0, reason: String::new() }, true),
                 Some(Err(error)) => return (SessionError::Lost(lost(error.into())), true),
                 Some(Ok(frame)) => frame.into_data().unwrap_or_default(),

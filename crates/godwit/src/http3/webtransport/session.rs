@@ -105,8 +105,7 @@ impl Session {
     /// # Errors
     /// If the session is over.
     pub async fn accept_bi(&self) -> Result<(SendStream, RecvStream), SessionError> {
-        let mut watcher = self.0.ends.watcher();
-        let guard = poll_fn(|cx| self.poll_accept(cx, &mut watcher, Direction::Bidirectional)).await?;
+        let guard = self.accept_stream(Direction::Bidirectional).await?;
         Ok(guard.both())
     }
 
@@ -117,8 +116,7 @@ impl Session {
     /// # Errors
     /// If the session is over.
     pub async fn accept_uni(&self) -> Result<RecvStream, SessionError> {
-        let mut watcher = self.0.ends.watcher();
-        let guard = poll_fn(|cx| self.poll_accept(cx, &mut watcher, Direction::Unidirectional)).await?;
+        let guard = self.accept_stream(Direction::Unidirectional).await?;
         Ok(RecvStream::new(&guard))
     }
 
@@ -127,8 +125,7 @@ impl Session {
     /// # Errors
     /// If the session is over.
     pub async fn open_bi(&self) -> Result<(SendStream, RecvStream), SessionError> {
-        let mut watcher = self.0.ends.watcher();
-        let guard = poll_fn(|cx| self.poll_open(cx, &mut watcher, Direction::Bidirectional)).await?;
+        let guard = self.open_stream(Direction::Bidirectional).await?;
         Ok(guard.both())
     }
 
@@ -137,8 +134,7 @@ impl Session {
     /// # Errors
     /// If the session is over.
     pub async fn open_uni(&self) -> Result<SendStream, SessionError> {
-        let mut watcher = self.0.ends.watcher();
-        let guard = poll_fn(|cx| self.poll_open(cx, &mut watcher, Direction::Unidirectional)).await?;
+        let guard = self.open_stream(Direction::Unidirectional).await?;
         Ok(SendStream::new(&guard))
     }
 
@@ -212,6 +208,18 @@ impl Session {
     /// The QUIC connection, for addresses, certificates and counters. Its streams must be left alone.
     pub fn connection(&self) -> crate::Connection {
         self.0.ends.link.connection()
+    }
+
+    /// Waits for a stream of the peer's.
+    async fn accept_stream(&self, direction: Direction) -> Result<Arc<Guard>, SessionError> {
+        let mut watcher = self.0.ends.watcher();
+        poll_fn(|cx| self.poll_accept(cx, &mut watcher, direction)).await
+    }
+
+    /// Waits for a stream of this end's.
+    async fn open_stream(&self, direction: Direction) -> Result<Arc<Guard>, SessionError> {
+        let mut watcher = self.0.ends.watcher();
+        poll_fn(|cx| self.poll_open(cx, &mut watcher, direction)).await
     }
 
     fn poll_accept(
